@@ -1,0 +1,2 @@
+// The millrace program.
+int main() { return 0; }

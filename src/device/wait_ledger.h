@@ -1,0 +1,87 @@
+// The wait ledger: the only place where the host thread may stop, and the record of every stop.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// Why the host stopped.
+enum class WaitReason : uint8_t {
+  UserRead,
+  Pacing,
+  StagingFull,
+  Decode,
+  Replay,
+  Resize,
+  Shutdown,
+  Test,
+};
+constexpr int kWaitReasonCount = 8;
+const char* to_string(WaitReason reason);
+
+/// A place in the source that may stop the host, and why.
+struct WaitSite {
+  WaitReason reason;
+  const char* name;  // a literal such as "trainer.pacing"
+  std::source_location where = std::source_location::current();
+};
+
+/// One row of the ledger: all waits of one site for one reason.
+struct WaitRecord {
+  std::string site;  // name
+  std::string where; // file:line
+  WaitReason reason;
+  uint64_t count = 0;
+  uint64_t blocked_ns = 0;
+  uint64_t device_dry_ns = 0;  // how long the device had nothing queued meanwhile
+};
+
+/// Thread-safe record of host waits. Every host block of the program goes through wait_blocking().
+class WaitLedger {
+ public:
+  /// Stops this thread until `done()` (called under `lock`) is true, and records the wait.
+  /// A condition that already holds costs nothing and is not recorded.
+  template <class Done>
+  void wait_blocking(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Done done,
+                     const WaitSite& site) {
+    if (done()) return;
+    const auto begin = std::chrono::steady_clock::now();
+    changed.wait(lock, done);
+    record(site, begin);
+  }
+
+  /// As wait_blocking, giving up after `limit`; returns whether `done()` became true.
+  template <class Done>
+  bool wait_for_blocking(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+                         Done done, std::chrono::milliseconds limit, const WaitSite& site) {
+    if (done()) return true;
+    const auto begin = std::chrono::steady_clock::now();
+    const bool ok = changed.wait_for(lock, limit, done);
+    record(site, begin);
+    return ok;
+  }
+
+  /// Adds `ns` of a device with an empty queue to the last wait recorded for `site`.
+  void add_device_dry(const WaitSite& site, uint64_t ns);
+
+  /// All rows, in the order in which their sites first waited.
+  std::vector<WaitRecord> records() const;
+  /// Waits so far for `reason`, over all sites.
+  uint64_t count(WaitReason reason) const;
+  /// Waits so far for every reason but Pacing.
+  uint64_t count_except_pacing() const;
+
+ private:
+  void record(const WaitSite& site, std::chrono::steady_clock::time_point begin);
+
+  mutable std::mutex mutex_;
+  std::vector<WaitRecord> records_;
+};
+
+}  // namespace millrace
