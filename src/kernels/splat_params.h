@@ -1,6 +1,202 @@
-// Parameter blocks and device records of the splatting, loss and training kernels.
+// Parameter blocks and device records of the splatting, loss and training kernels: plain data, the same bytes
+// on every device.
 #pragma once
 
 #include <cstdint>
 
-namespace millrace {}  // namespace millrace
+namespace millrace {
+
+// ---------------------------------------------------------------------------------------------
+// Rows. A parameter group is stored in blocks of 32 rows, component-major inside a block:
+// [ceil(N/32), lanes, 32] float32, so that 32 neighbouring rows of one component are contiguous.
+// ---------------------------------------------------------------------------------------------
+constexpr uint32_t kRowBlock = 32;
+
+/// Lanes of the geometry group.
+enum GeometryLane : uint32_t {
+  kLaneMean = 0,       // 3, world units
+  kLaneScale = 3,      // 3, natural log of the standard deviation in world units
+  kLaneRotation = 6,   // 4, quaternion w,x,y,z, not normalised
+  kLaneOpacity = 10,   // 1, logit
+  kLaneSh0 = 11,       // 3, colour = 0.5 + 0.2820948 sh0
+  kGeometryLanes = 14,
+};
+// Lanes of the SH-rest group: coefficient k, channel c at lane 3 k + c; 45 at degree 3.
+
+/// Index of (row, lane) in a group of `lanes` lanes. The one accessor of row storage.
+constexpr uint64_t row_index(uint64_t row, uint32_t lane, uint32_t lanes) {
+  return (row / kRowBlock * lanes + lane) * kRowBlock + row % kRowBlock;
+}
+/// Floats that `rows` rows of a group take.
+constexpr uint64_t row_floats(uint64_t rows, uint32_t lanes) {
+  return (rows + kRowBlock - 1) / kRowBlock * kRowBlock * lanes;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Rasteriser constants (TRAINING.md 2.1).
+// ---------------------------------------------------------------------------------------------
+constexpr uint32_t kTileSize = 16;
+constexpr float kDilation = 0.3f;            // px^2
+constexpr float kAlphaMin = 1.0f / 255.0f;
+constexpr float kAlphaMax = 0.999f;
+constexpr float kTransmittanceMin = 1e-4f;
+constexpr float kDeterminantMin = 1e-6f;     // px^4
+constexpr float kMaxRawScale = 20.0f;
+constexpr float kMaxBlendColor = 4.0f;
+constexpr float kMinQuaternionNorm2 = 1e-8f;
+constexpr float kGradientClamp = 1e4f;
+constexpr float kGuardBand = 0.15f;          // of the image size, beyond each border
+
+// ---------------------------------------------------------------------------------------------
+// Device records.
+// ---------------------------------------------------------------------------------------------
+
+/// One pinhole camera of the camera table. No kernel takes a camera by value.
+struct CameraRecord {
+  float rotation[9];     // world to camera, row-major
+  float translation[3];  // world units
+  float centre[3];       // world units
+  float fx, fy, cx, cy;  // pixels
+  float near_plane;      // world units
+  uint32_t width, height;
+  float reserved[2];
+};
+static_assert(sizeof(CameraRecord) == 96);
+
+/// All that varies per transaction; uploaded once for each.
+struct StepBlock {
+  uint64_t transaction;
+  uint64_t seed;
+  uint32_t epoch;
+  uint32_t step;
+  uint32_t view;        // row of the camera table
+  uint32_t sh_degree;   // active degree
+  float background[3];
+  // Adam step sizes, learning rate / (1 - beta1^t), in the unit of the parameter.
+  float rate_means, rate_scales, rate_rotations, rate_opacities, rate_sh0, rate_sh_rest;
+  float inv_sqrt_bias2;  // 1 / sqrt(1 - beta2^t)
+  float ssim_weight;     // lambda of (1 - lambda) L1 + lambda (1 - SSIM)
+  float opacity_reg;     // weight of mean(opacity)
+  float scale_reg;       // weight of mean(scale), already divided by the world's unit
+  float noise_scale;     // MCMC: multiplies Sigma eps w; 0 = no noise
+  float min_opacity;     // MCMC: rows at or below are dead
+  uint32_t max_rows;     // MCMC: the cap
+  uint32_t modes;        // bit 0: random background
+  uint32_t reserved;
+};
+static_assert(sizeof(StepBlock) == 112);
+constexpr uint32_t kModeRandomBackground = 1;
+
+/// The sticky gate (ARCHITECTURE.md section 4).
+struct Gate {
+  uint64_t accepted;        // the transaction that may commit now; kNoTransaction if none
+  uint64_t committed;       // the last one that did
+  uint64_t first_rejected;  // valid while closed
+  uint64_t need_instances;  // the largest need seen since it closed
+  uint64_t need_rows;
+  uint32_t epoch;
+  uint32_t closed;
+};
+static_assert(sizeof(Gate) == 48);
+constexpr uint64_t kNoTransaction = ~0ull;
+
+/// Counts that live on the device.
+struct Counts {
+  uint32_t rows;        // N: live rows are [0, N)
+  uint32_t visible;     // of the frame in flight
+  uint64_t instances;   // of the frame in flight; the true need, also when it overflows
+  uint32_t dead;        // MCMC scratch
+  uint32_t added;       // MCMC scratch
+  uint64_t skipped_rows;  // rows whose gradient was not finite, over the run
+};
+static_assert(sizeof(Counts) == 32);
+
+/// What a committed step reports.
+struct StepMetrics {
+  uint64_t transaction;
+  uint32_t epoch, step;
+  float loss, l1, ssim, reserved;
+  uint32_t rows, visible;
+  uint64_t instances;
+};
+static_assert(sizeof(StepMetrics) == 48);
+
+/// One buffer: what the host reads late, in one ticket.
+struct Control {
+  Gate gate;
+  Counts counts;
+  StepMetrics metrics;
+};
+static_assert(sizeof(Control) == 128);
+
+/// A Gaussian as the blend kernels see it (48 B).
+struct Projected {
+  float x, y;              // centre, px
+  float a, b, c;           // conic
+  float opacity;
+  float red, green, blue;  // clamped to [0, kMaxBlendColor]
+  float depth;             // world units
+  float extent_x, extent_y;  // half extents of the contributing ellipse, px
+};
+static_assert(sizeof(Projected) == 48);
+
+/// The 2D gradient of one instance (one Gaussian in one tile), 48 B. d_b is half of the true derivative
+/// (symmetric-matrix convention).
+struct InstanceGradient {
+  float d_x, d_y;
+  float d_a, d_b, d_c;
+  float d_opacity;
+  float d_red, d_green, d_blue;
+  float weight;        // sum over pixels of the blend weight
+  float weight_error;  // sum of weight x error map
+  float d_depth;
+};
+static_assert(sizeof(InstanceGradient) == 48);
+
+// ---------------------------------------------------------------------------------------------
+// Parameter blocks. Bindings are listed in each kernel's head.
+// ---------------------------------------------------------------------------------------------
+struct FrameParams {
+  uint32_t width, height;      // px
+  uint32_t tiles_x, tiles_y;
+  uint64_t capacity;           // instances that fit
+  uint32_t sh_rest_lanes;      // lanes stored in the SH-rest group: 0, 9, 24, 45
+  uint32_t write_depth;        // blend_forward: also depth
+};
+static_assert(sizeof(FrameParams) == 32);
+
+struct DecideParams {
+  uint64_t capacity;   // instances
+  uint64_t row_capacity;
+  uint32_t check_rows; // 1: the transaction may add rows (refine)
+  uint32_t reserved;
+};
+
+struct ReopenParams {
+  uint32_t epoch;
+  uint32_t reserved;
+};
+
+struct LossParams {
+  uint32_t width, height;
+  uint64_t reserved;
+};
+
+struct BackwardParams {
+  uint32_t sh_rest_lanes;
+  uint32_t fused_adam;   // 1: apply Adam in place; 0: write to the gradient groups
+  uint32_t statistics;   // 1: accumulate weight and weight_error per row
+  uint32_t reserved;
+};
+
+struct RowsParams {
+  uint32_t sh_rest_lanes;
+  uint32_t mode;
+};
+
+struct GatherRowsParams {
+  uint32_t lanes;
+  uint32_t reserved;
+};
+
+}  // namespace millrace
