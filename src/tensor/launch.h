@@ -19,10 +19,9 @@ Binding update(const Tensor& tensor, Site site = Site::current());
 
 /// As read(), for kernels that take strides: the range covers every element of any view.
 Binding read_strided(const Tensor& tensor, Site site = Site::current());
-/// As write() (update() where `access` says so), for kernels that take strides. A view with gaps is
-/// always bound as ReadWrite in effect: the gaps keep their contents. Errors: undefined, expanded.
-Binding write_strided(const Tensor& tensor, Access access = Access::Write,
-                      Site site = Site::current());
+/// As update(), for kernels that take strides. There is no write_strided(): what lies between the
+/// elements of a view keeps its contents.
+Binding update_strided(const Tensor& tensor, Site site = Site::current());
 
 namespace detail {
 void launch_bytes(Device& device, KernelId kernel, uint64_t threads, Slice count,
