@@ -84,7 +84,7 @@ struct StepBlock {
   uint32_t modes;        // bit 0: random background
   uint32_t reserved;
 };
-static_assert(sizeof(StepBlock) == 112);
+static_assert(sizeof(StepBlock) == 104);
 constexpr uint32_t kModeRandomBackground = 1;
 
 /// The sticky gate (ARCHITECTURE.md section 4).
