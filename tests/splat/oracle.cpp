@@ -256,10 +256,11 @@ OracleFrame oracle_render(const OracleCloud& cloud, const Camera& camera, int ac
   frame.image.resize(3 * pixels);
   frame.alpha.resize(pixels);
   frame.depth.resize(pixels);
+  frame.margin.resize(pixels, 1.0);
   for (size_t pixel = 0; pixel < pixels; ++pixel) {
     const double px = static_cast<double>(pixel % camera.width) + 0.5;
     const double py = static_cast<double>(pixel / camera.width) + 0.5;
-    double transmittance = 1, depth = 0;
+    double transmittance = 1, depth = 0, margin = 1;
     Vector3 color = {0, 0, 0};
     for (const Splat& splat : splats) {
       const double dx = splat.x - px, dy = splat.y - py;
@@ -267,11 +268,13 @@ OracleFrame oracle_render(const OracleCloud& cloud, const Camera& camera, int ac
       // Beyond ln 255 = 5.54 no opacity reaches 1/255; this only saves time.
       if (power < 0 || power > 5.6) continue;
       const double alpha = std::min(splat.opacity * std::exp(-power), kMaxAlpha);
+      margin = std::min(margin, std::abs(alpha / kMinAlpha - 1));
       if (alpha < kMinAlpha) continue;
       const double weight = transmittance * alpha;
       for (int channel = 0; channel < 3; ++channel) color[channel] += weight * splat.color[channel];
       depth += weight * splat.depth;
       transmittance *= 1 - alpha;
+      margin = std::min(margin, std::abs(transmittance / kMinTransmittance - 1));
       if (transmittance < kMinTransmittance) break;
     }
     for (int channel = 0; channel < 3; ++channel) {
@@ -279,6 +282,7 @@ OracleFrame oracle_render(const OracleCloud& cloud, const Camera& camera, int ac
     }
     frame.alpha[pixel] = 1 - transmittance;
     frame.depth[pixel] = depth;
+    frame.margin[pixel] = margin;
   }
   return frame;
 }

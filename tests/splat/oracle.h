@@ -34,6 +34,9 @@ struct OracleFrame {
   std::vector<double> image;  // [3,H,W]
   std::vector<double> alpha;  // [H,W], 1 - T
   std::vector<double> depth;  // [H,W], sum of weight x depth, not normalised
+  // [H,W], the smallest relative distance of an alpha from 1/255 or of T from 1e-4. Where it is
+  // near the rounding of float32, kernels may decide otherwise.
+  std::vector<double> margin;
 };
 
 /// The SH basis of unit direction (x, y, z), constant term first. Coefficient k of the rest is [k +

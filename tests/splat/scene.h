@@ -27,7 +27,7 @@ Camera test_camera(uint32_t width, uint32_t height);
 
 /// `n` Gaussians of standard deviations 0.5 to 30 px (small ones more often), opacities 0.1 to
 /// 0.95, unnormalised rotations, colours strictly inside [0, 4], centres up to 12 px outside of the
-/// frame, depths 2 to 8.
+/// frame, depths 2 to 8 at least 6 / n apart. `n` is below 7919.
 TestScene test_scene(uint32_t n, uint64_t seed, uint32_t width = 48, uint32_t height = 40,
                      int sh_degree = 3);
 
