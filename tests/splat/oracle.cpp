@@ -77,8 +77,18 @@ Vector3 color_of(const OracleCloud& cloud, size_t row, const Vector3& direction,
   return color;
 }
 
+bool is_finite(const OracleCloud& cloud, size_t row) {
+  double all = cloud.opacities[row];
+  for (int i = 0; i < 3; ++i) {
+    all += cloud.means[3 * row + i] + cloud.log_scales[3 * row + i] + cloud.sh0[3 * row + i];
+  }
+  for (int i = 0; i < 4; ++i) all += cloud.rotations[4 * row + i];
+  return std::isfinite(all);
+}
+
 bool project(const OracleCloud& cloud, size_t row, const Camera& camera, int degree,
              double near_plane, Splat& splat) {
+  if (!is_finite(cloud, row)) return false;
   const auto& view = camera.world_to_camera;
   const Matrix3 w = {
       {{view[0], view[1], view[2]}, {view[4], view[5], view[6]}, {view[8], view[9], view[10]}}};
