@@ -1,6 +1,7 @@
-// WorkerPool: the loop of a worker thread and its orderly end.
+// WorkerPool and WorkerLoop: the loops of worker threads and their orderly end.
 #include "base/worker_pool.h"
 
+#include <chrono>
 #include <utility>
 
 namespace millrace {
@@ -40,6 +41,53 @@ void WorkerPool::run() {
     }
     job();
   }
+}
+
+namespace {
+
+// A sleeping thread costs its waker a system call of 1 to 5 us and itself as much again, so a loop
+// that ran out of work looks for more this long before it sleeps.
+constexpr std::chrono::microseconds kSpin{20};
+
+}  // namespace
+
+WorkerLoop::WorkerLoop(std::function<void()> body) : body_(std::move(body)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+WorkerLoop::~WorkerLoop() {
+  stopping_ = true;
+  { std::lock_guard lock(mutex_); }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void WorkerLoop::wake() {
+  if (woken_.exchange(true)) return;
+  if (!asleep_) return;
+  { std::lock_guard lock(mutex_); }
+  changed_.notify_one();
+}
+
+void WorkerLoop::run() {
+  while (!stopping_) {
+    if (woken_.exchange(false)) {
+      body_();
+      continue;
+    }
+    const auto spin_end = std::chrono::steady_clock::now() + kSpin;
+    while (!woken_ && !stopping_ && std::chrono::steady_clock::now() < spin_end) {
+    }
+    if (woken_ || stopping_) continue;
+    std::unique_lock lock(mutex_);
+    asleep_ = true;
+    changed_.wait(lock, [this] { return woken_ || stopping_; });
+    asleep_ = false;
+  }
+}
+
+void pause_worker(double ms) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
 }  // namespace millrace

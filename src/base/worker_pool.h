@@ -1,6 +1,7 @@
-// WorkerPool: background threads that run posted jobs. Workers may wait; the host never waits here.
+// WorkerPool and WorkerLoop: background threads. Workers may wait; the host never waits here.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -32,5 +33,33 @@ class WorkerPool {
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
+
+/// One thread that calls `body` after each wake(). Wakes that arrive while it runs are merged into
+/// one more call. `body` must not throw. The destructor returns once a running `body` has.
+class WorkerLoop {
+ public:
+  explicit WorkerLoop(std::function<void()> body);
+  ~WorkerLoop();
+  WorkerLoop(const WorkerLoop&) = delete;
+  WorkerLoop& operator=(const WorkerLoop&) = delete;
+
+  /// Has `body` called once more; returns at once and allocates nothing. Safe from any thread.
+  void wake();
+
+ private:
+  void run();
+
+  std::function<void()> body_;
+  std::atomic<bool> woken_ = false;
+  std::atomic<bool> asleep_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+/// Stops the calling worker thread for `ms` milliseconds; for artificial delays in tests. Never
+/// call it on the host thread.
+void pause_worker(double ms);
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -50,20 +51,29 @@ struct Launch {
   KernelId kernel;
   uint64_t threads = 0;
   Slice count = {};
-  std::span<const Binding> bindings;
-  std::span<const std::byte> params;
+  std::span<const Binding> bindings = {};
+  std::span<const std::byte> params = {};
   std::source_location site = std::source_location::current();
 };
 
-/// What a download leaves on the host.
-struct TicketState;
+/// What a download leaves on the host; pooled by its device (ticket_pool.h).
+class TicketState;
 
 /// A value that will arrive: the bytes of a range as they were at the download's place in queue
-/// order, even if the range is overwritten or freed later. Copies share the value.
+/// order, even if the range is overwritten or freed later. Copies share the value, and may outlive
+/// the device. A ticket of work that a closing device dropped never becomes ready.
 class Ticket {
  public:
   Ticket() = default;
-  explicit Ticket(std::shared_ptr<TicketState> state) : state_(std::move(state)) {}
+  /// Takes over one reference to `state`.
+  explicit Ticket(TicketState* state) : state_(state) {}
+  Ticket(const Ticket& other);
+  Ticket(Ticket&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
+  Ticket& operator=(Ticket other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Ticket();
   explicit operator bool() const { return state_ != nullptr; }
   /// True once the bytes are there. Never waits.
   bool ready() const;
@@ -78,7 +88,7 @@ class Ticket {
   }
 
  private:
-  std::shared_ptr<TicketState> state_;
+  TicketState* state_ = nullptr;
 };
 
 /// What a device is, for people and for choosing.
@@ -87,7 +97,8 @@ struct DeviceInfo {
   std::string name;    // processor or card
   std::string driver;  // instruction set, or driver and version
   uint64_t memory_bytes = 0;
-  int threads = 0;  // cpu only
+  int threads = 0;        // cpu only
+  bool software = false;  // a graphics driver that runs on the processor; "auto" never takes it
 };
 
 /// Device memory in use.
@@ -117,8 +128,8 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  /// Memory for `bytes` (>= 1), contents undefined, 256-byte aligned. `label` (a literal) groups it in
-  /// MemoryStats. Error: OutOfMemory, with what was asked and what is in use.
+  /// Memory for `bytes` (>= 1), contents undefined, 256-byte aligned. `label` (a literal) groups it
+  /// in MemoryStats. Error: OutOfMemory, with what was asked and what is in use.
   virtual Result<BufferId> allocate(uint64_t bytes, const char* label) = 0;
   /// Gives `buffer` back at any time; work already queued may still use it.
   virtual void release(BufferId buffer) = 0;
@@ -128,7 +139,7 @@ class Device {
   virtual Result<void> upload(Slice to, std::span<const std::byte> bytes) = 0;
   /// Queues a snapshot of `from`. Served at once when no queued work writes `from`.
   virtual Result<Ticket> download(Slice from) = 0;
-  /// Queues a kernel.
+  /// Queues a kernel. A launch of 0 threads (or whose count is 0) runs nothing.
   virtual Result<void> launch(const Launch& launch) = 0;
   /// Queues a copy between ranges of equal size that do not overlap.
   virtual Result<void> copy(Slice to, Slice from) = 0;
@@ -139,8 +150,8 @@ class Device {
   virtual Point submit() = 0;
   /// The newest point that has passed. Never waits.
   virtual Point poll() = 0;
-  /// Stops this thread until `point` has passed, and counts it as a host wait. Errors: a fault of the
-  /// device (once, oldest first, with the kernel and the site that queued it).
+  /// Stops this thread until `point` has passed, and counts it as a host wait. Errors: a fault of
+  /// the device (once, oldest first, with the kernel and the site that queued it).
   virtual Result<void> wait_blocking(Point point, const WaitSite& site) = 0;
 
   virtual WaitLedger& ledger() = 0;
@@ -148,7 +159,8 @@ class Device {
   virtual QueueStats queue() const = 0;
 };
 
-/// Opens a device by id ("cpu", "cpu:4" for four threads, "auto"). Error: Usage, with the ids there are.
+/// Opens a device by id ("cpu", "cpu:4" for four threads, "auto"). Error: Usage, with the ids there
+/// are.
 Result<std::unique_ptr<Device>> open_device(const std::string& id);
 /// The devices of this machine, best first.
 std::vector<DeviceInfo> list_devices();
@@ -161,8 +173,13 @@ struct Backend {
   Result<std::unique_ptr<Device>> (*open)(const std::string& argument);
 };
 
-/// Wraps `device` in argument checks: live buffers, bounds, declared binding count, access and parameter
-/// size of the kernel's row, alignment, and writes that overlap another binding of the same launch.
+/// Makes a backend known to open_device and list_devices. Called by a static initialiser of the
+/// backend's library, which executables link whole; `backend` must live as long as the program.
+bool register_backend(const Backend* backend);
+
+/// Wraps `device` in argument checks: live buffers, bounds, declared binding count, access and
+/// parameter size of the kernel's row, alignment, and writes that overlap another binding of the
+/// same launch.
 std::unique_ptr<Device> make_checked(std::unique_ptr<Device> device);
 
 }  // namespace millrace

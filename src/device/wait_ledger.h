@@ -34,8 +34,8 @@ struct WaitSite {
 
 /// One row of the ledger: all waits of one site for one reason.
 struct WaitRecord {
-  std::string site;  // name
-  std::string where; // file:line
+  std::string site;   // name
+  std::string where;  // file:line
   WaitReason reason;
   uint64_t count = 0;
   uint64_t blocked_ns = 0;
@@ -48,8 +48,8 @@ class WaitLedger {
   /// Stops this thread until `done()` (called under `lock`) is true, and records the wait.
   /// A condition that already holds costs nothing and is not recorded.
   template <class Done>
-  void wait_blocking(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Done done,
-                     const WaitSite& site) {
+  void wait_blocking(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+                     Done done, const WaitSite& site) {
     if (done()) return;
     const auto begin = std::chrono::steady_clock::now();
     changed.wait(lock, done);

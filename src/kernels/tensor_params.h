@@ -107,4 +107,10 @@ struct RandomParams {
 };
 static_assert(sizeof(RandomParams) == 40);
 
+/// add_u32, the device self-test kernel.
+struct AddU32Params {
+  uint32_t value = 0;
+  uint32_t pad = 0;
+};
+
 }  // namespace millrace

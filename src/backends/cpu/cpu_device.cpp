@@ -1,0 +1,381 @@
+// The CPU device: recording of commands, memory and its registration as "cpu".
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "backends/cpu/command_queue.h"
+#include "backends/cpu/cpu_memory.h"
+#include "backends/cpu/cpu_options.h"
+#include "backends/cpu/cpu_worker.h"
+#include "device/block_pool.h"
+#include "device/buffer_table.h"
+#include "device/completion.h"
+#include "device/device.h"
+#include "device/hazard_map.h"
+#include "device/staging_ring.h"
+#include "device/ticket_pool.h"
+
+namespace millrace::cpu {
+namespace {
+
+// Queued work gets this long to end when the device is closed; what is left then is dropped.
+constexpr std::chrono::seconds kShutdownBound{10};
+
+// An upload larger than this part of the ring gets a block of its own, so that one image does not
+// push out everything else.
+constexpr uint64_t kRingPart = 4;
+
+struct Buffer {
+  Block block;
+  HazardMap hazards;
+};
+
+DeviceInfo describe(const CpuOptions& options) {
+  return {.id = "cpu",
+          .name = processor_name(),
+          .driver = "host threads",
+          .memory_bytes = options.memory_bytes,
+          .threads = options.threads};
+}
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(const CpuOptions& options, const Block& staging)
+      : info_(describe(options)),
+        lazy_(options.lazy),
+        pool_(&memory_, options.memory_bytes),
+        staging_(staging),
+        ring_(options.staging_bytes),
+        worker_(&queue_, &completion_, options.threads, options.lazy) {
+    pool_.add_reserved(staging_.bytes);
+  }
+  ~CpuDevice() override;
+
+  const DeviceInfo& info() const override { return info_; }
+  Result<BufferId> allocate(uint64_t bytes, const char* label) override;
+  void release(BufferId buffer) override;
+  Result<void> upload(Slice to, std::span<const std::byte> bytes) override;
+  Result<Ticket> download(Slice from) override;
+  Result<void> launch(const Launch& launch) override;
+  Result<void> copy(Slice to, Slice from) override;
+  Result<void> fill(Slice to, uint32_t pattern) override;
+  Point submit() override { return queue_.last_queued(); }
+  Point poll() override { return completion_.passed(); }
+  Result<void> wait_blocking(Point point, const WaitSite& site) override;
+  WaitLedger& ledger() override { return ledger_; }
+  MemoryStats memory() const override;
+  QueueStats queue() const override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  /// What a slice names: its buffer's record and the address of its first byte.
+  struct Place {
+    Buffer* buffer;
+    std::byte* address;
+  };
+  Result<Place> find(const Slice& slice, const char* verb);
+  /// Why nothing may be queued, if so.
+  Result<void> check_running() const;
+  /// A slot for a command of `kind`; its point will be next_point().
+  Command& new_command(Command::Kind kind);
+  Point next_point() const { return queue_.last_queued() + 1; }
+  void publish();
+  void note(const Slice& slice, Buffer* buffer, Access access);
+  void wait_for_point_blocking(Point point, const WaitSite& site);
+  /// Host memory for `bytes` that the next command reads; waits only when the ring is full.
+  Result<std::byte*> stage_blocking(uint64_t bytes, Lock& lock);
+
+  DeviceInfo info_;
+  bool lazy_;
+  CpuMemory memory_;
+  WaitLedger ledger_;
+  std::shared_ptr<TicketPool> tickets_ = TicketPool::make();
+
+  mutable std::mutex mutex_;  // guards what follows, and the recording side of queue_
+  BlockPool pool_;
+  BufferTable<Buffer> buffers_;
+  Block staging_;
+  StagingRing ring_;
+  uint64_t launches_ = 0;
+
+  CommandQueue queue_;
+  Completion completion_;
+  CpuWorker worker_;
+};
+
+CpuDevice::~CpuDevice() {
+  const Point last = queue_.last_queued();
+  worker_.allow(last);
+  const WaitSite site{WaitReason::Shutdown, "cpu.shutdown"};
+  if (!completion_.wait_blocking(last, ledger_, site, kShutdownBound)) {
+    spdlog::warn("cpu device: {} commands did not end within {} s and are dropped",
+                 last - completion_.passed(), kShutdownBound.count());
+    worker_.abandon();
+    // A running kernel cannot be stopped, and what it uses may not be freed under it.
+    completion_.wait_blocking(last, ledger_, site);
+  }
+  if (const auto fault = worker_.take_fault()) spdlog::error("cpu device: {}", fault->message);
+  const MemoryStats stats = pool_.stats();
+  buffers_.for_each([&](const Buffer& buffer) {
+    spdlog::debug("cpu device: buffer '{}' of {} bytes was never released",
+                  stats.by_label[buffer.block.label].label, buffer.block.requested);
+    memory_.destroy(buffer.block.handle, buffer.block.bytes);
+  });
+  memory_.destroy(staging_.handle, staging_.bytes);
+}
+
+Result<BufferId> CpuDevice::allocate(uint64_t bytes, const char* label) {
+  std::lock_guard lock(mutex_);
+  MILLRACE_ASSIGN(const Block block, pool_.take(bytes, label, completion_.passed()));
+  const BufferId id = buffers_.insert();
+  if (!id) {
+    pool_.give_back(block, block.last_use);
+    return Error{ErrorCode::OutOfMemory,
+                 fmt::format("{} buffers are live, as many as a device can hold; release some",
+                             buffers_.size())};
+  }
+  Buffer& buffer = *buffers_.find(id);
+  buffer.block = block;
+  buffer.hazards.clear();
+  // The block's last owner may still use it: the host keeps out until then.
+  const Point passed = completion_.passed();
+  if (block.last_use > passed) buffer.hazards.note_read(0, block.bytes, block.last_use, passed);
+  return id;
+}
+
+void CpuDevice::release(BufferId id) {
+  std::lock_guard lock(mutex_);
+  const Buffer* buffer = buffers_.find(id);
+  if (buffer == nullptr) {
+    spdlog::error("cpu device: release of buffer {:#x}, which is not live", id.value);
+    return;
+  }
+  pool_.give_back(buffer->block, buffer->hazards.last_use(0, buffer->block.bytes));
+  buffers_.erase(id);
+}
+
+Result<CpuDevice::Place> CpuDevice::find(const Slice& slice, const char* verb) {
+  Buffer* buffer = buffers_.find(slice.buffer);
+  if (buffer == nullptr) {
+    return Error{ErrorCode::Internal,
+                 fmt::format("cpu device: {} names buffer {:#x}, which is not live", verb,
+                             slice.buffer.value)};
+  }
+  return Place{buffer, address_of(buffer->block) + slice.offset};
+}
+
+Result<void> CpuDevice::check_running() const {
+  if (auto fault = worker_.reported_fault()) return *std::move(fault);
+  return {};
+}
+
+Command& CpuDevice::new_command(Command::Kind kind) {
+  Command& command = queue_.next_slot(completion_.passed());
+  command.kind = kind;
+  return command;
+}
+
+void CpuDevice::publish() {
+  queue_.publish();
+  // A lazy worker is woken by the wait that lets it run.
+  if (!lazy_) worker_.wake();
+}
+
+void CpuDevice::note(const Slice& slice, Buffer* buffer, Access access) {
+  const Point point = next_point();
+  const Point passed = completion_.passed();
+  if (access != Access::Write) {
+    buffer->hazards.note_read(slice.offset, slice.bytes, point, passed);
+  }
+  if (access != Access::Read) {
+    buffer->hazards.note_write(slice.offset, slice.bytes, point, passed);
+  }
+}
+
+Result<std::byte*> CpuDevice::stage_blocking(uint64_t bytes, Lock& lock) {
+  if (bytes > ring_.capacity() / kRingPart) {
+    MILLRACE_ASSIGN(const Block block,
+                    pool_.take(bytes, "staging", completion_.passed(), BlockPool::Need::Completed));
+    pool_.give_back(block, next_point());
+    return address_of(block);
+  }
+  for (;;) {
+    const auto offset = ring_.take(bytes, next_point(), completion_.passed());
+    if (offset) return address_of(staging_) + *offset;
+    const Point oldest = ring_.point_that_frees(bytes);
+    lock.unlock();
+    wait_for_point_blocking(oldest, {WaitReason::StagingFull, "cpu.upload"});
+    lock.lock();
+  }
+}
+
+Result<void> CpuDevice::upload(Slice to, std::span<const std::byte> bytes) {
+  Lock lock(mutex_);
+  MILLRACE_TRY(check_running());
+  MILLRACE_ASSIGN(Place place, find(to, "upload"));
+  if (bytes.empty()) return {};
+  if (place.buffer->hazards.last_use(to.offset, to.bytes) <= completion_.passed()) {
+    // No queued work uses the range, and none can be queued before this call returns.
+    lock.unlock();
+    std::memcpy(place.address, bytes.data(), bytes.size());
+    return {};
+  }
+  MILLRACE_ASSIGN(std::byte * staged, stage_blocking(bytes.size(), lock));
+  std::memcpy(staged, bytes.data(), bytes.size());
+  // The table may have grown while the ring was full.
+  MILLRACE_ASSIGN(place, find(to, "upload"));
+  Command& command = new_command(Command::Kind::Copy);
+  command.buffers[0] = place.address;
+  command.buffers[1] = staged;
+  command.bytes[0] = bytes.size();
+  note(to, place.buffer, Access::Write);
+  publish();
+  return {};
+}
+
+Result<Ticket> CpuDevice::download(Slice from) {
+  std::lock_guard lock(mutex_);
+  MILLRACE_TRY(check_running());
+  MILLRACE_ASSIGN(const Place place, find(from, "download"));
+  const Point last_write = place.buffer->hazards.last_write(from.offset, from.bytes);
+  if (last_write <= completion_.passed()) {
+    TicketState* state = tickets_->take(from.bytes, last_write);
+    if (from.bytes > 0) std::memcpy(state->storage().data(), place.address, from.bytes);
+    state->set_ready();
+    return Ticket(state);
+  }
+  TicketState* state = tickets_->take(from.bytes, next_point());
+  state->add_reference();  // the worker's
+  Command& command = new_command(Command::Kind::Snapshot);
+  command.ticket = state;
+  command.buffers[0] = place.address;
+  command.bytes[0] = from.bytes;
+  note(from, place.buffer, Access::Read);
+  publish();
+  return Ticket(state);
+}
+
+Result<void> CpuDevice::launch(const Launch& launch) {
+  if (launch.bindings.size() > kMaxBindings || launch.params.size() > kMaxParamsBytes) {
+    return Error{
+        ErrorCode::Internal,
+        fmt::format("cpu device: launch of {} at {}:{} has {} bindings and {} parameter bytes; "
+                    "the most are {} and {}",
+                    kernel_row(launch.kernel).name, launch.site.file_name(), launch.site.line(),
+                    launch.bindings.size(), launch.params.size(), kMaxBindings, kMaxParamsBytes)};
+  }
+  std::lock_guard lock(mutex_);
+  MILLRACE_TRY(check_running());
+  Command& command = new_command(Command::Kind::Kernel);
+  for (size_t i = 0; i < launch.bindings.size(); ++i) {
+    const Binding& binding = launch.bindings[i];
+    MILLRACE_ASSIGN(const Place place, find(binding.slice, kernel_row(launch.kernel).name));
+    command.buffers[i] = place.address;
+    command.bytes[i] = binding.slice.bytes;
+    note(binding.slice, place.buffer, binding.access);
+  }
+  command.count = nullptr;
+  if (launch.count.buffer) {
+    MILLRACE_ASSIGN(const Place place, find(launch.count, kernel_row(launch.kernel).name));
+    command.count = reinterpret_cast<const uint32_t*>(place.address);
+    note(launch.count, place.buffer, Access::Read);
+  }
+  command.kernel = launch.kernel;
+  command.threads = launch.threads;
+  command.n_bindings = static_cast<uint8_t>(launch.bindings.size());
+  command.site = launch.site;
+  if (!launch.params.empty()) {
+    std::memcpy(command.params.data(), launch.params.data(), launch.params.size());
+  }
+  ++launches_;
+  publish();
+  return {};
+}
+
+Result<void> CpuDevice::copy(Slice to, Slice from) {
+  std::lock_guard lock(mutex_);
+  MILLRACE_TRY(check_running());
+  MILLRACE_ASSIGN(const Place target, find(to, "copy"));
+  MILLRACE_ASSIGN(const Place source, find(from, "copy"));
+  Command& command = new_command(Command::Kind::Copy);
+  command.buffers[0] = target.address;
+  command.buffers[1] = source.address;
+  command.bytes[0] = to.bytes;
+  note(from, source.buffer, Access::Read);
+  note(to, target.buffer, Access::Write);
+  publish();
+  return {};
+}
+
+Result<void> CpuDevice::fill(Slice to, uint32_t pattern) {
+  std::lock_guard lock(mutex_);
+  MILLRACE_TRY(check_running());
+  MILLRACE_ASSIGN(const Place target, find(to, "fill"));
+  Command& command = new_command(Command::Kind::Fill);
+  command.buffers[0] = target.address;
+  command.bytes[0] = to.bytes;
+  command.pattern = pattern;
+  note(to, target.buffer, Access::Write);
+  publish();
+  return {};
+}
+
+void CpuDevice::wait_for_point_blocking(Point point, const WaitSite& site) {
+  worker_.allow(point);
+  if (completion_.passed() >= point) return;
+  const uint64_t dry_before = queue().dry_ns;
+  completion_.wait_blocking(point, ledger_, site);
+  const uint64_t dry_ns = queue().dry_ns - dry_before;
+  if (dry_ns > 0) ledger_.add_device_dry(site, dry_ns);
+}
+
+Result<void> CpuDevice::wait_blocking(Point point, const WaitSite& site) {
+  if (point > queue_.last_queued()) {
+    return Error{ErrorCode::Internal,
+                 fmt::format("cpu device: wait '{}' for point {}, but only {} are queued",
+                             site.name, point, queue_.last_queued())};
+  }
+  wait_for_point_blocking(point, site);
+  if (auto fault = worker_.take_fault()) return *std::move(fault);
+  return {};
+}
+
+MemoryStats CpuDevice::memory() const {
+  std::lock_guard lock(mutex_);
+  return pool_.stats();
+}
+
+QueueStats CpuDevice::queue() const {
+  QueueStats stats;
+  {
+    std::lock_guard lock(mutex_);
+    stats.launches = launches_;
+  }
+  worker_.add_times(&stats);
+  const Point passed = completion_.passed();
+  stats.queued = queue_.last_queued() - passed;
+  return stats;
+}
+
+std::vector<DeviceInfo> list() {
+  const auto options = parse_options("");
+  return {describe(options.value())};
+}
+
+Result<std::unique_ptr<Device>> open(const std::string& argument) {
+  MILLRACE_ASSIGN(const CpuOptions options, parse_options(argument));
+  CpuMemory memory;
+  const uint64_t bytes = BlockPool::block_bytes(options.staging_bytes);
+  MILLRACE_ASSIGN(const uint64_t handle, memory.create(bytes));
+  const Block staging{.handle = handle, .bytes = bytes};
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, staging));
+}
+
+constexpr Backend kBackend{"cpu", &list, &open};
+[[maybe_unused]] const bool kRegistered = register_backend(&kBackend);
+
+}  // namespace
+}  // namespace millrace::cpu
