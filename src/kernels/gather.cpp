@@ -7,7 +7,7 @@
 //           an index out of range writes nothing; indices must be distinct.
 // Numerics  bytes are moved, never interpreted.
 // Source    none: definitions.
-// Test      tests/tensor/ops_test.cpp: exact.
+// Test      tests/tensor/ops_rows_test.cpp: exact.
 #include <algorithm>
 #include <cstring>
 

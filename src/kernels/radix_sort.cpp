@@ -7,7 +7,7 @@
 // Writes    keys_out, values_out up to the count; keys_tmp, values_tmp, histograms are scratch.
 // Numerics  integers; the result is unique, so it depends on no thread count. n < 2^32.
 // Source    Zagha and Blelloch, Radix sort for vector multiprocessors, SC 1991, section 3.
-// Test      tests/tensor/sort_test.cpp: equal to std::stable_sort.
+// Test      tests/tensor/ops_sort_test.cpp: equal to std::stable_sort.
 #include <algorithm>
 #include <vector>
 

@@ -7,7 +7,7 @@
 // Numerics  The order of additions depends on the shape alone: inner == 1 sums 16 interleaved lanes, then
 //           the lanes pairwise; otherwise rows in order. Min and Max pass over NaN. Integers wrap.
 // Source    none: definitions.
-// Test      tests/tensor/ops_test.cpp: within 1e-5 of float64, and the same bits for 1 and 2 threads.
+// Test      tests/tensor/ops_reduce_test.cpp: within 1e-5 of float64, and the same bits for 1 and 2 threads.
 #include <algorithm>
 #include <array>
 

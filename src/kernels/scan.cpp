@@ -7,7 +7,7 @@
 // Writes    out up to the count, all of sums, total.
 // Numerics  sums and total are uint64 and cannot overflow; out is their low 32 bits.
 // Source    Blelloch, Prefix sums and their applications, CMU-CS-90-190, 1990, section 1.2.
-// Test      tests/tensor/sort_test.cpp: exact.
+// Test      tests/tensor/ops_sort_test.cpp: exact.
 #include <algorithm>
 
 #include "kernels/kernel.h"

@@ -46,6 +46,8 @@ constexpr float kMaxBlendColor = 4.0f;
 constexpr float kMinQuaternionNorm2 = 1e-8f;
 constexpr float kGradientClamp = 1e4f;
 constexpr float kGuardBand = 0.15f;          // of the image size, beyond each border
+constexpr uint32_t kInstanceSortBlock = 1u << 16;  // instances per histogram of the tile sort
+constexpr uint32_t kLossBand = 32;           // rows per partial sum of the photometric loss
 
 // ---------------------------------------------------------------------------------------------
 // Device records.

@@ -1,0 +1,157 @@
+// Blending of all tiles, forward and backward, and the way back to the rows.
+#include <atomic>
+#include <vector>
+
+#include "kernels/isa/hot.h"
+#include "kernels/kernel.h"
+#include "kernels/parallel.h"
+#include "kernels/transaction.h"
+
+namespace millrace::kernels {
+namespace {
+
+// Bindings 0..5 of both directions.
+BlendArgs blend_args(const KernelCall& call) {
+  const auto& params = call.params_as<FrameParams>();
+  BlendArgs args = {};
+  args.step = call.buffer<const StepBlock>(0);
+  args.projected = call.buffer<const Projected>(2);
+  args.instance_row = call.buffer<const uint32_t>(3);
+  args.sorted_slots = call.buffer<const uint32_t>(4);
+  args.tile_ranges = call.buffer<const uint32_t>(5);
+  args.width = params.width;
+  args.height = params.height;
+  args.tiles_x = params.tiles_x;
+  return args;
+}
+
+uint64_t n_row_blocks(const Control& control) {
+  return (uint64_t{control.counts.rows} + kRowBlock - 1) / kRowBlock;
+}
+
+// Runs a block function over all row blocks and adds up what it returns.
+template <class Block>
+uint64_t sum_over_blocks(uint64_t n_blocks, const Block& block_function) {
+  std::atomic<uint64_t> total = 0;
+  parallel_for(n_blocks, 8, [&](uint64_t begin, uint64_t end) {
+    uint64_t n = 0;
+    for (uint64_t block = begin; block < end; ++block) n += block_function(static_cast<uint32_t>(block));
+    total += n;
+  });
+  return total;
+}
+
+}  // namespace
+
+// blend_forward: the image, front to back.
+// Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
+//           image w [3,H,W], transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w [2,H,W] (read
+//           only if write_depth; depth is sum w z, not normalised).
+// Writes    nothing unless the transaction was accepted.
+// Source    TRAINING.md 2.4. Test: tests/splat/render_test.cpp.
+void blend_forward(const KernelCall& call) {
+  if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
+  const auto& params = call.params_as<FrameParams>();
+  BlendArgs args = blend_args(call);
+  args.image = call.buffer<float>(6);
+  args.transmittance = call.buffer<float>(7);
+  args.last = call.buffer<uint32_t>(8);
+  args.depth_alpha = params.write_depth ? call.buffer<float>(9) : nullptr;
+  const HotKernels& hot = hot_kernels();
+  parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t tile = begin; tile < end; ++tile) hot.blend_forward_tile(args, static_cast<uint32_t>(tile));
+  });
+}
+
+// blend_backward: one 2D gradient record per instance, each written once by its tile.
+// Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r, transmittance r,
+//           last r, d_image r [3,H,W], error_map r ([H,W], or smaller for none), gradients w [capacity].
+// Source    TRAINING.md 2.5. Test: tests/splat/gradient_test.cpp.
+void blend_backward(const KernelCall& call) {
+  if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
+  const auto& params = call.params_as<FrameParams>();
+  BlendArgs args = blend_args(call);
+  args.transmittance = call.buffer<float>(6);
+  args.last = call.buffer<uint32_t>(7);
+  args.d_image = call.buffer<const float>(8);
+  const bool has_error = call.size<float>(9) >= uint64_t{params.width} * params.height;
+  args.error_map = has_error ? call.buffer<const float>(9) : nullptr;
+  args.gradients = call.buffer<InstanceGradient>(10);
+  const HotKernels& hot = hot_kernels();
+  parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t tile = begin; tile < end; ++tile) hot.blend_backward_tile(args, static_cast<uint32_t>(tile));
+  });
+}
+
+// project_backward: sums each row's records in slot order, goes back through projection and applies Adam.
+// Bindings  step r, cameras r, control x (skipped_rows), n_tiles r, first_slot r, gradients r, geometry x and
+//           its two moments x x, sh_rest x and its two moments x x, statistics x ([cap rows,2], or smaller).
+// Source    TRAINING.md 2.6, 1.4; arXiv:1412.6980. Test: tests/splat/gradient_test.cpp.
+void project_backward(const KernelCall& call) {
+  const StepBlock& step = *call.buffer<const StepBlock>(0);
+  Control& control = *call.buffer<Control>(2);
+  if (!accepted(step, control)) return;
+  BackwardArgs args = {};
+  args.step = &step;
+  args.camera = call.buffer<const CameraRecord>(1) + step.view;
+  args.n_tiles = call.buffer<const uint32_t>(3);
+  args.first_slot = call.buffer<const uint32_t>(4);
+  args.gradients = call.buffer<const InstanceGradient>(5);
+  args.sh_rest_lanes = call.params_as<BackwardParams>().sh_rest_lanes;
+  args.rows = control.counts.rows;
+  args.geometry = {call.buffer<float>(6), call.buffer<float>(7), call.buffer<float>(8)};
+  args.sh_rest = {call.buffer<float>(9), call.buffer<float>(10), call.buffer<float>(11)};
+  args.statistics = call.params_as<BackwardParams>().statistics ? call.buffer<float>(12) : nullptr;
+  const HotKernels& hot = hot_kernels();
+  control.counts.skipped_rows +=
+      sum_over_blocks(n_row_blocks(control),
+                      [&](uint32_t block) { return hot.backward_adam_block(args, block); });
+}
+
+// project_backward_accumulate: the same gradients, added to a gradient buffer (view batches, bands).
+// Bindings  step r, cameras r, control r, n_tiles r, first_slot r, gradients r, geometry r, sh_rest r,
+//           d_geometry x, d_sh_rest x (zeroed at the start of the attempt).
+void project_backward_accumulate(const KernelCall& call) {
+  const StepBlock& step = *call.buffer<const StepBlock>(0);
+  const Control& control = *call.buffer<const Control>(2);
+  if (!accepted(step, control)) return;
+  BackwardArgs args = {};
+  args.step = &step;
+  args.camera = call.buffer<const CameraRecord>(1) + step.view;
+  args.n_tiles = call.buffer<const uint32_t>(3);
+  args.first_slot = call.buffer<const uint32_t>(4);
+  args.gradients = call.buffer<const InstanceGradient>(5);
+  args.sh_rest_lanes = call.params_as<BackwardParams>().sh_rest_lanes;
+  args.rows = control.counts.rows;
+  args.geometry.value = call.buffer<float>(6);
+  args.sh_rest.value = call.buffer<float>(7);
+  args.d_geometry = call.buffer<float>(8);
+  args.d_sh_rest = call.buffer<float>(9);
+  const HotKernels& hot = hot_kernels();
+  parallel_for(n_row_blocks(control), 8, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t block = begin; block < end; ++block) {
+      hot.backward_accumulate_block(args, static_cast<uint32_t>(block));
+    }
+  });
+}
+
+// adam_step: Adam from a gradient buffer; regularisers are added here, as in the fused form.
+// Bindings  step r, control x, d_geometry r, d_sh_rest r, geometry x x x, sh_rest x x x.
+void adam_step(const KernelCall& call) {
+  const StepBlock& step = *call.buffer<const StepBlock>(0);
+  Control& control = *call.buffer<Control>(1);
+  if (!accepted(step, control)) return;
+  BackwardArgs args = {};
+  args.step = &step;
+  args.sh_rest_lanes = call.params_as<BackwardParams>().sh_rest_lanes;
+  args.rows = control.counts.rows;
+  args.d_geometry = call.buffer<float>(2);
+  args.d_sh_rest = call.buffer<float>(3);
+  args.geometry = {call.buffer<float>(4), call.buffer<float>(5), call.buffer<float>(6)};
+  args.sh_rest = {call.buffer<float>(7), call.buffer<float>(8), call.buffer<float>(9)};
+  const HotKernels& hot = hot_kernels();
+  control.counts.skipped_rows += sum_over_blocks(
+      n_row_blocks(control), [&](uint32_t block) { return hot.adam_block(args, block); });
+}
+
+}  // namespace millrace::kernels

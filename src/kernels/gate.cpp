@@ -1,0 +1,74 @@
+// The sticky gate (ARCHITECTURE.md section 4): one decision per transaction, one commit, and the reopening.
+#include <algorithm>
+
+#include "kernels/kernel.h"
+#include "kernels/splat_params.h"
+
+namespace millrace::kernels {
+
+// gate_decide: may this transaction change anything that lasts?
+// Bindings  step r, control x.
+// Writes    gate.accepted; when closing, first_rejected and the needs. A gate that is closed stays closed, and
+//           its needs still rise, so that one growth serves all queued transactions.
+void gate_decide(const KernelCall& call) {
+  const auto& params = call.params_as<DecideParams>();
+  const StepBlock& step = *call.buffer<const StepBlock>(0);
+  Control& control = *call.buffer<Control>(1);
+  Gate& gate = control.gate;
+  gate.accepted = kNoTransaction;
+  if (step.epoch != gate.epoch) return;
+
+  uint64_t need_rows = 0, need_instances = 0;
+  if (params.check_rows) {
+    // MCMC adds floor(N / 20) rows, up to the cap.
+    need_rows = std::min<uint64_t>(uint64_t{control.counts.rows} + control.counts.rows / 20, step.max_rows);
+  } else {
+    need_instances = control.counts.instances;
+  }
+  const bool fits = need_rows <= params.row_capacity && need_instances <= params.capacity;
+  if (gate.closed) {
+    gate.need_instances = std::max(gate.need_instances, need_instances);
+    gate.need_rows = std::max(gate.need_rows, need_rows);
+  } else if (!fits) {
+    gate.closed = 1;
+    gate.first_rejected = step.transaction;
+    gate.need_instances = need_instances;
+    gate.need_rows = need_rows;
+  } else {
+    gate.accepted = step.transaction;
+  }
+}
+
+// gate_reopen: a queued write by the host after it has made room; begins a new epoch.
+// Bindings  control x.
+void gate_reopen(const KernelCall& call) {
+  Gate& gate = call.buffer<Control>(0)->gate;
+  gate.accepted = kNoTransaction;
+  gate.epoch = call.params_as<ReopenParams>().epoch;
+  gate.closed = 0;
+  gate.need_instances = 0;
+  gate.need_rows = 0;
+}
+
+// commit_step: the end of a transaction. Nothing if it was not accepted.
+// Bindings  step r, control x. mode 1: a refinement, whose new rows become live here.
+void commit_step(const KernelCall& call) {
+  const StepBlock& step = *call.buffer<const StepBlock>(0);
+  Control& control = *call.buffer<Control>(1);
+  if (control.gate.accepted != step.transaction) return;
+  control.gate.committed = step.transaction;
+  if (call.params_as<RowsParams>().mode == 1) {
+    control.counts.rows += control.counts.added;
+    control.counts.added = 0;
+    return;
+  }
+  StepMetrics& metrics = control.metrics;
+  metrics.transaction = step.transaction;
+  metrics.epoch = step.epoch;
+  metrics.step = step.step;
+  metrics.rows = control.counts.rows;
+  metrics.visible = control.counts.visible;
+  metrics.instances = control.counts.instances;
+}
+
+}  // namespace millrace::kernels

@@ -1,0 +1,105 @@
+// The hot inner functions of the CPU kernels. One table of them exists per instruction set; hot_kernels()
+// chooses at start. They hold no loops over tasks: the files of src/kernels/ do that.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/splat_params.h"
+
+namespace millrace::kernels {
+
+/// A parameter group with its Adam moments: [ceil(N/32), lanes, 32] each.
+struct GroupPointers {
+  float* value = nullptr;
+  float* first_moment = nullptr;
+  float* second_moment = nullptr;
+};
+
+struct ProjectArgs {
+  const StepBlock* step;
+  const CameraRecord* camera;
+  const float* geometry;
+  const float* sh_rest;
+  uint32_t sh_rest_lanes;
+  uint32_t tiles_x, tiles_y;
+  uint32_t rows;
+  Projected* projected;   // [N]
+  uint32_t* n_tiles;      // [N], here only 0 (culled) or 1 (to be counted)
+  uint32_t* depth_key;    // [N], bits of the depth; ~0 where culled
+};
+
+struct BlendArgs {
+  const StepBlock* step;
+  const Projected* projected;
+  const uint32_t* instance_row;  // [capacity] row of each slot
+  const uint32_t* sorted_slots;  // [capacity] slots in (tile, depth) order
+  const uint32_t* tile_ranges;   // [tiles,2] begin and end in sorted_slots
+  uint32_t width, height, tiles_x;
+  // forward: outputs; backward: inputs
+  float* image;          // [3,H,W]
+  float* depth_alpha;    // [2,H,W] or null
+  float* transmittance;  // [tiles,256] final, tile-major
+  uint32_t* last;        // [tiles,256] entries walked up to the last contributor
+  // backward
+  const float* d_image;    // [3,H,W]
+  const float* error_map;  // [H,W] or null
+  InstanceGradient* gradients;  // [capacity], by slot
+};
+
+struct BackwardArgs {
+  const StepBlock* step;
+  const CameraRecord* camera;
+  const uint32_t* n_tiles;
+  const uint32_t* first_slot;
+  const InstanceGradient* gradients;
+  uint32_t sh_rest_lanes;
+  uint32_t rows;
+  GroupPointers geometry, sh_rest;
+  float* d_geometry;  // accumulate form: gradients are added here and nothing else is written
+  float* d_sh_rest;
+  float* statistics;  // [N,2] sum of weights, largest weighted error; or null
+};
+
+struct PhotometricArgs {
+  const float* image;     // [3,H,W]
+  const uint8_t* target;  // [3,H,W]
+  uint32_t width, height;
+  float ssim_weight;
+  float* maps;            // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12
+  float* d_image;         // [3,H,W]
+};
+/// Floats of scratch that one photometric band needs.
+constexpr uint64_t photometric_scratch_floats(uint32_t width) {
+  return uint64_t{width + 64} * (5 * (kLossBand + 10) + 8);
+}
+
+struct HotKernels {
+  const char* name;  // "x86-64-v3"
+  int width;         // lanes
+  /// Rows [32 block, 32 block + 32) below args.rows.
+  void (*project_block)(const ProjectArgs& args, uint32_t block);
+  void (*blend_forward_tile)(const BlendArgs& args, uint32_t tile);
+  void (*blend_backward_tile)(const BlendArgs& args, uint32_t tile);
+  /// Sums instance gradients, goes back through projection and applies Adam. Returns how many rows were
+  /// skipped because their gradient was not finite.
+  uint32_t (*backward_adam_block)(const BackwardArgs& args, uint32_t block);
+  /// The same gradients added to d_geometry and d_sh_rest.
+  void (*backward_accumulate_block)(const BackwardArgs& args, uint32_t block);
+  /// Adam from d_geometry and d_sh_rest. Returns the skipped rows.
+  uint32_t (*adam_block)(const BackwardArgs& args, uint32_t block);
+  /// One band of one channel. sums: [2] sum of |x-y| and of SSIM over the valid pixels of the band.
+  void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
+                                   float* sums, float* scratch);
+  void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
+                                    float* scratch);
+};
+
+/// Random background of `n` pixels from `first`: a function of (seed, step, pixel), so a replay draws the same.
+/// Lives outside the per-instruction-set files, which include no standard library code.
+void random_background(const StepBlock& step, uint32_t first, uint32_t n, float* red, float* green,
+                       float* blue);
+
+/// The table for this processor, or for the instruction set that MILLRACE_ISA names (v2, v3, v4).
+const HotKernels& hot_kernels();
+
+}  // namespace millrace::kernels

@@ -1,0 +1,299 @@
+// From instance gradients back to the parameters of 32 rows (TRAINING.md 2.6), with two epilogues: Adam in
+// registers, or addition to a gradient buffer. Both use the same expressions, so both give the same bits.
+#include "kernels/isa/projection.h"
+#include "kernels/isa/spherical_harmonics.h"
+
+namespace millrace::kernels::MILLRACE_ISA {
+namespace {
+
+constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-15f;
+
+// Gradients of kWidth rows.
+struct RowGradients {
+  vf geometry[kGeometryLanes];
+  vf color[3];  // with respect to the colour before SH is applied: sh_rest gradient = basis x color
+  vf basis[15];
+};
+
+// The instance gradients of kWidth rows, each summed in slot order.
+struct ScreenGradients {
+  vf x, y, a, b, c, opacity, color[3], weight, weight_error, depth;
+};
+
+ScreenGradients sum_instances(const BackwardArgs& args, uint32_t first_row) {
+  float lanes[12][kWidth] = {};
+  for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
+    const uint32_t row = first_row + i;
+    if (row >= args.rows) break;
+    const uint32_t n = args.n_tiles[row];
+    if (n == 0) continue;
+    const float* record =
+        reinterpret_cast<const float*>(args.gradients + args.first_slot[row]);
+    float total[12] = {};
+    for (uint32_t t = 0; t < n; ++t) {
+      for (int k = 0; k < 12; ++k) total[k] += record[12 * static_cast<uint64_t>(t) + k];
+    }
+    for (int k = 0; k < 12; ++k) lanes[k][i] = total[k];
+  }
+  return {load(lanes[0]), load(lanes[1]), load(lanes[2]), load(lanes[3]),
+          load(lanes[4]), load(lanes[5]), {load(lanes[6]), load(lanes[7]), load(lanes[8])},
+          load(lanes[9]), load(lanes[10]), load(lanes[11])};
+}
+
+RowGradients row_gradients(const BackwardArgs& args, const float* group, const float* sh_rest,
+                           const vi visible, const ScreenGradients& d) {
+  const CameraRecord& cam = *args.camera;
+  const int degree = static_cast<int>(args.step->sh_degree);
+  const int n_rest = (degree + 1) * (degree + 1) - 1;
+  const Rows rows = load_rows(group);
+  const Projection p = project_rows(rows, cam);
+  RowGradients out;
+
+  // Colour: the clamp passes a gradient only where it points back inside.
+  const ViewDirection view = view_direction(rows.mean, cam);
+  sh_basis(degree, view.unit.x, view.unit.y, view.unit.z, out.basis);
+  vf basis_weight[15];
+  for (int k = 0; k < n_rest; ++k) basis_weight[k] = vf{};
+  for (uint32_t c = 0; c < 3; ++c) {
+    vf value = 0.5f + kSh0 * load(group + (kLaneSh0 + c) * kRowBlock);
+    for (int k = 0; k < n_rest; ++k) {
+      value += out.basis[k] * load(sh_rest + (3 * static_cast<uint32_t>(k) + c) * kRowBlock);
+    }
+    const vi pass = ((value >= 0.0f) | (d.color[c] < 0.0f)) &
+                    ((value <= kMaxBlendColor) | (d.color[c] > 0.0f)) & visible;
+    out.color[c] = pass ? d.color[c] : vf{};
+    out.geometry[kLaneSh0 + c] = kSh0 * out.color[c];
+    for (int k = 0; k < n_rest; ++k) {
+      basis_weight[k] +=
+          out.color[c] * load(sh_rest + (3 * static_cast<uint32_t>(k) + c) * kRowBlock);
+    }
+  }
+  Vec3 d_unit = {vf{}, vf{}, vf{}};
+  sh_basis_gradient(degree, view.unit.x, view.unit.y, view.unit.z, basis_weight, d_unit.x, d_unit.y,
+                    d_unit.z);
+  const vf along = dot(view.unit, d_unit);
+  const vf inv_length = 1.0f / view.length;
+  Vec3 d_mean = {(d_unit.x - view.unit.x * along) * inv_length,
+                 (d_unit.y - view.unit.y * along) * inv_length,
+                 (d_unit.z - view.unit.z * along) * inv_length};
+
+  // Conic to covariance; db is half of the true derivative, as d.b is.
+  const vf a = p.cov_a, b = p.cov_b, c = p.cov_c;
+  const vf inv_det = 1.0f / max(p.determinant, broadcast(kDeterminantMin));
+  const vf i2 = inv_det * inv_det;
+  const vf da = i2 * (2.0f * b * c * d.b - c * c * d.a - b * b * d.c);
+  const vf db = i2 * (b * c * d.a - (a * c + b * b) * d.b + a * b * d.c);
+  const vf dc = i2 * (2.0f * a * b * d.b - b * b * d.a - a * a * d.c);
+
+  // Covariance = U U^T with U = [r1; r2] R diag(s), so dU = 2 [da db; db dc] U.
+  Vec3 d_r1 = {vf{}, vf{}, vf{}}, d_r2 = {vf{}, vf{}, vf{}};
+  Vec3 d_column[3];
+  for (int k = 0; k < 3; ++k) {
+    const vf du1 = 2.0f * (da * p.u1[k] + db * p.u2[k]);
+    const vf du2 = 2.0f * (db * p.u1[k] + dc * p.u2[k]);
+    const vi moves = rows.raw_scale[k] < kMaxRawScale;
+    out.geometry[kLaneScale + k] = moves ? du1 * p.u1[k] + du2 * p.u2[k] : vf{};
+    const vf dq1 = du1 * rows.scale[k], dq2 = du2 * rows.scale[k];
+    d_r1.x += dq1 * p.column[k].x;
+    d_r1.y += dq1 * p.column[k].y;
+    d_r1.z += dq1 * p.column[k].z;
+    d_r2.x += dq2 * p.column[k].x;
+    d_r2.y += dq2 * p.column[k].y;
+    d_r2.z += dq2 * p.column[k].z;
+    d_column[k] = {dq1 * p.r1.x + dq2 * p.r2.x, dq1 * p.r1.y + dq2 * p.r2.y,
+                   dq1 * p.r1.z + dq2 * p.r2.z};
+  }
+
+  // Jacobian to camera coordinates.
+  const float* m = cam.rotation;
+  const Vec3 w1 = {broadcast(m[0]), broadcast(m[1]), broadcast(m[2])};
+  const Vec3 w2 = {broadcast(m[3]), broadcast(m[4]), broadcast(m[5])};
+  const Vec3 w3 = {broadcast(m[6]), broadcast(m[7]), broadcast(m[8])};
+  const vf dj11 = dot(w1, d_r1), dj13 = dot(w3, d_r1), dj22 = dot(w2, d_r2), dj23 = dot(w3, d_r2);
+  const vf inv_z = 1.0f / p.camera.z;
+  const vf in_x = p.x_inside ? broadcast(1.0f) : vf{}, in_y = p.y_inside ? broadcast(1.0f) : vf{};
+  const vf d_px = p.j11 * d.x - in_x * p.j11 * dj13 * inv_z;
+  const vf d_py = p.j22 * d.y - in_y * p.j22 * dj23 * inv_z;
+  const vf d_pz = -p.j11 * p.x * d.x - p.j22 * p.y * d.y + d.depth +
+                  (p.j11 * ((1.0f + in_x) * p.tx * dj13 - dj11) +
+                   p.j22 * ((1.0f + in_y) * p.ty * dj23 - dj22)) *
+                      inv_z;
+  d_mean.x += m[0] * d_px + m[3] * d_py + m[6] * d_pz;
+  d_mean.y += m[1] * d_px + m[4] * d_py + m[7] * d_pz;
+  d_mean.z += m[2] * d_px + m[5] * d_py + m[8] * d_pz;
+  out.geometry[kLaneMean] = d_mean.x;
+  out.geometry[kLaneMean + 1] = d_mean.y;
+  out.geometry[kLaneMean + 2] = d_mean.z;
+
+  // Rotation matrix to the raw quaternion; R = I + s M(q) with s = 2 / |q|^2.
+  const vf w = rows.w, x = rows.x, y = rows.y, z = rows.z, s = 2.0f / rows.norm2;
+  const vf dxx = -d_column[2].z - d_column[1].y, dyy = -d_column[2].z - d_column[0].x,
+           dzz = -d_column[1].y - d_column[0].x;
+  const vf dxy = d_column[1].x + d_column[0].y, dxz = d_column[2].x + d_column[0].z,
+           dyz = d_column[2].y + d_column[1].z;
+  const vf drx = d_column[1].z - d_column[2].y, dry = d_column[2].x - d_column[0].z,
+           drz = d_column[0].y - d_column[1].x;
+  const vf h = s * (x * x * dxx + y * y * dyy + z * z * dzz + x * y * dxy + x * z * dxz + y * z * dyz +
+                    w * x * drx + w * y * dry + w * z * drz);
+  out.geometry[kLaneRotation] = s * (x * drx + y * dry + z * drz - w * h);
+  out.geometry[kLaneRotation + 1] = s * (2.0f * x * dxx + y * dxy + z * dxz + w * drx - x * h);
+  out.geometry[kLaneRotation + 2] = s * (2.0f * y * dyy + x * dxy + z * dyz + w * dry - y * h);
+  out.geometry[kLaneRotation + 3] = s * (2.0f * z * dzz + x * dxz + y * dyz + w * drz - z * h);
+  out.geometry[kLaneOpacity] = d.opacity * rows.opacity * (1.0f - rows.opacity);
+  // A culled row may have produced anything above; it has no data gradient.
+  for (vf& g : out.geometry) g = visible ? g : vf{};
+  return out;
+}
+
+// One Adam update of one lane (Kingma and Ba 2015, algorithm 1); rows outside `keep` stay as they are.
+void adam_lane(const GroupPointers& group, uint64_t index, vf gradient, float rate,
+               float inv_sqrt_bias2, const vi keep) {
+  const vf g = min(max(gradient, broadcast(-kGradientClamp)), broadcast(kGradientClamp));
+  const vf m0 = load(group.first_moment + index), v0 = load(group.second_moment + index);
+  const vf p0 = load(group.value + index);
+  const vf m = kBeta1 * m0 + (1.0f - kBeta1) * g;
+  const vf v = kBeta2 * v0 + (1.0f - kBeta2) * (g * g);
+  const vf p = p0 - rate * m / (sqrt(v) * inv_sqrt_bias2 + kEpsilon);
+  store(group.first_moment + index, keep ? m : m0);
+  store(group.second_moment + index, keep ? v : v0);
+  store(group.value + index, keep ? p : p0);
+}
+
+float lane_rate(const StepBlock& step, uint32_t lane) {
+  if (lane < kLaneScale) return step.rate_means;
+  if (lane < kLaneRotation) return step.rate_scales;
+  if (lane < kLaneOpacity) return step.rate_rotations;
+  if (lane < kLaneSh0) return step.rate_opacities;
+  return step.rate_sh0;
+}
+
+// Adds the regularisers' gradients: opacity_reg mean(o) and scale_reg mean(s) over all live rows.
+void add_regularisers(const BackwardArgs& args, const float* group, vf* gradient) {
+  const StepBlock& step = *args.step;
+  const float n = static_cast<float>(args.rows);
+  const vf o = sigmoid(load(group + kLaneOpacity * kRowBlock));
+  gradient[kLaneOpacity] += step.opacity_reg / n * o * (1.0f - o);
+  for (uint32_t k = 0; k < 3; ++k) {
+    const vf raw = load(group + (kLaneScale + k) * kRowBlock);
+    const vf s = exp(min(raw, broadcast(kMaxRawScale)));
+    gradient[kLaneScale + k] += raw < kMaxRawScale ? step.scale_reg / (3.0f * n) * s : vf{};
+  }
+}
+
+vi live_rows(uint32_t first_row, uint32_t rows) {
+  vi mask;
+  for (int i = 0; i < kWidth; ++i) mask[i] = first_row + static_cast<uint32_t>(i) < rows ? -1 : 0;
+  return mask;
+}
+
+uint32_t count(vi mask) {
+  uint32_t n = 0;
+  for (int i = 0; i < kWidth; ++i) n += mask[i] ? 1 : 0;
+  return n;
+}
+
+// Adam on every lane of kWidth rows. `rest(lane)` gives the gradient of an SH-rest lane.
+template <class Rest>
+uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, vf* gradient,
+                    const Rest& rest) {
+  const StepBlock& step = *args.step;
+  const uint64_t base = static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
+  const uint64_t rest_base = static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock + offset;
+  add_regularisers(args, args.geometry.value + base, gradient);
+
+  const uint32_t n_lanes = 3 * ((step.sh_degree + 1) * (step.sh_degree + 1) - 1);
+  vf finite = vf{};  // g - g is 0 for finite g alone
+  for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) finite += gradient[lane] - gradient[lane];
+  for (uint32_t lane = 0; lane < n_lanes; ++lane) finite += rest(lane) - rest(lane);
+  const vi live = live_rows(block * kRowBlock + offset, args.rows);
+  const vi keep = live & (finite == 0.0f);
+
+  for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
+    adam_lane(args.geometry, base + lane * kRowBlock, gradient[lane], lane_rate(step, lane),
+              step.inv_sqrt_bias2, keep);
+  }
+  for (uint32_t lane = 0; lane < n_lanes; ++lane) {
+    adam_lane(args.sh_rest, rest_base + lane * kRowBlock, rest(lane), step.rate_sh_rest,
+              step.inv_sqrt_bias2, keep);
+  }
+  return count(live & ~keep);
+}
+
+vi visible_rows(const BackwardArgs& args, uint32_t first_row) {
+  vi mask;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
+    mask[i] = first_row + i < args.rows && args.n_tiles[first_row + i] != 0 ? -1 : 0;
+  }
+  return mask;
+}
+
+}  // namespace
+
+uint32_t backward_adam_block(const BackwardArgs& args, uint32_t block) {
+  uint32_t skipped = 0;
+  const float* sh_rest =
+      args.sh_rest.value + static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock;
+  for (uint32_t offset = 0; offset < kRowBlock; offset += kWidth) {
+    const uint32_t first_row = block * kRowBlock + offset;
+    if (first_row >= args.rows) break;
+    const vi visible = visible_rows(args, first_row);
+    const ScreenGradients d = sum_instances(args, first_row);
+    const float* group =
+        args.geometry.value + static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
+    RowGradients g = row_gradients(args, group, sh_rest + offset, visible, d);
+    skipped += apply_adam(args, block, offset, g.geometry, [&](uint32_t lane) {
+      return visible ? g.basis[lane / 3] * g.color[lane % 3] : vf{};
+    });
+    if (!args.statistics) continue;
+    for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
+      if (!visible[i]) continue;
+      float* row = args.statistics + 2 * static_cast<uint64_t>(first_row + i);
+      row[0] += d.weight[i];
+      row[1] = row[1] > d.weight_error[i] ? row[1] : d.weight_error[i];
+    }
+  }
+  return skipped;
+}
+
+void backward_accumulate_block(const BackwardArgs& args, uint32_t block) {
+  const uint32_t n_lanes = 3 * ((args.step->sh_degree + 1) * (args.step->sh_degree + 1) - 1);
+  const uint64_t base = static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock;
+  const uint64_t rest_base = static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock;
+  for (uint32_t offset = 0; offset < kRowBlock; offset += kWidth) {
+    const uint32_t first_row = block * kRowBlock + offset;
+    if (first_row >= args.rows) break;
+    const vi visible = visible_rows(args, first_row);
+    const ScreenGradients d = sum_instances(args, first_row);
+    RowGradients g = row_gradients(args, args.geometry.value + base + offset,
+                                   args.sh_rest.value + rest_base + offset, visible, d);
+    for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
+      float* out = args.d_geometry + base + lane * kRowBlock + offset;
+      store(out, load(out) + g.geometry[lane]);
+    }
+    for (uint32_t lane = 0; lane < n_lanes; ++lane) {
+      float* out = args.d_sh_rest + rest_base + lane * kRowBlock + offset;
+      store(out, load(out) + (visible ? g.basis[lane / 3] * g.color[lane % 3] : vf{}));
+    }
+  }
+}
+
+uint32_t adam_block(const BackwardArgs& args, uint32_t block) {
+  uint32_t skipped = 0;
+  const float* d_geometry =
+      args.d_geometry + static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock;
+  const float* d_sh_rest =
+      args.d_sh_rest + static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock;
+  for (uint32_t offset = 0; offset < kRowBlock; offset += kWidth) {
+    if (block * kRowBlock + offset >= args.rows) break;
+    vf gradient[kGeometryLanes];
+    for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
+      gradient[lane] = load(d_geometry + lane * kRowBlock + offset);
+    }
+    skipped += apply_adam(args, block, offset, gradient, [&](uint32_t lane) {
+      return load(d_sh_rest + lane * kRowBlock + offset);
+    });
+  }
+  return skipped;
+}
+
+}  // namespace millrace::kernels::MILLRACE_ISA

@@ -1,0 +1,100 @@
+// Vectors as wide as the instruction set that this translation unit is compiled for, and exp on them.
+// Everything is in a namespace named for the instruction set: these files are compiled once for each.
+#pragma once
+
+#include <stdint.h>
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#ifndef MILLRACE_ISA
+#error "compile through cmake/kernel_isa.cmake"
+#endif
+
+namespace millrace::kernels::MILLRACE_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kWidth = 16;
+#elif defined(__AVX2__)
+constexpr int kWidth = 8;
+#else
+constexpr int kWidth = 4;
+#endif
+
+typedef float vf __attribute__((vector_size(kWidth * 4)));
+typedef int32_t vi __attribute__((vector_size(kWidth * 4)));
+
+static inline vf load(const float* p) {
+  vf v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+static inline void store(float* p, vf v) { __builtin_memcpy(p, &v, sizeof(v)); }
+static inline vf broadcast(float x) { return x - vf{}; }
+static inline vi broadcast_int(int32_t x) { return x - vi{}; }
+static inline vf min(vf a, vf b) { return a < b ? a : b; }
+static inline vf max(vf a, vf b) { return a > b ? a : b; }
+static inline vf abs(vf a) { return a < 0.0f ? -a : a; }
+static inline vf bits_to_float(vi v) { return (vf)v; }
+static inline vi bits_to_int(vf v) { return (vi)v; }
+
+/// Whether any lane of a comparison's result is set.
+static inline bool any(vi mask) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask((__m512i)mask) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_ps((__m256)mask) != 0;
+#else
+  int32_t r = 0;
+  for (int i = 0; i < kWidth; ++i) r |= mask[i];
+  return r != 0;
+#endif
+}
+
+/// Sum of the lanes, halves first: the same order on every run.
+static inline float sum(vf v) {
+  float lanes[kWidth];
+  store(lanes, v);
+  for (int half = kWidth / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+static inline vf sqrt(vf v) {
+#if defined(__AVX512F__)
+  // g++ 12 warns about its own _mm512_sqrt_ps; the masked form says the same.
+  return (vf)_mm512_mask_sqrt_ps((__m512)v, 0xFFFF, (__m512)v);
+#elif defined(__AVX2__)
+  return (vf)_mm256_sqrt_ps((__m256)v);
+#else
+  vf r;
+  for (int i = 0; i < kWidth; ++i) r[i] = __builtin_sqrtf(v[i]);
+  return r;
+#endif
+}
+
+/// exp(x), relative error below 2e-7; x is clamped to [-87, 88].
+/// Method: 2^n 2^f with f in [-1/2, 1/2]; the coefficients are the Taylor-like minimax set of 2^f (degree 6).
+static inline vf exp(vf x) {
+  x = min(max(x, broadcast(-87.0f)), broadcast(88.0f));
+  const vf t = x * 1.44269504088896341f;
+  const vf rounded = t + 12582912.0f;  // 1.5 * 2^23: rounds to the nearest integer
+  const vf n = rounded - 12582912.0f;
+  // x - n ln2 in two parts keeps f exact to the last bits.
+  const vf f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  vf p = broadcast(1.9875691500e-4f);
+  p = p * f + 1.3981999507e-3f;
+  p = p * f + 8.3334519073e-3f;
+  p = p * f + 4.1665795894e-2f;
+  p = p * f + 1.6666665459e-1f;
+  p = p * f + 5.0000001201e-1f;
+  p = p * (f * f) + f + 1.0f;
+  const vi scale = bits_to_int(rounded) << 23;
+  return bits_to_float(bits_to_int(p) + scale);
+}
+
+static inline vf sigmoid(vf x) { return 1.0f / (1.0f + exp(-x)); }
+
+}  // namespace millrace::kernels::MILLRACE_ISA

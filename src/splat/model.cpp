@@ -1,0 +1,167 @@
+// Model: packing rows into blocks, growth, and snapshots.
+#include "splat/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "tensor/ops.h"
+
+namespace millrace {
+namespace {
+
+constexpr const char* kLabel = "gaussians";
+
+uint64_t n_blocks(uint64_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
+
+Tensor empty_group(Device& device, uint64_t rows, uint32_t lanes, const char* label) {
+  return Tensor::empty(device, Shape{n_blocks(rows), std::max(lanes, 1u), kRowBlock}, Dtype::F32, label);
+}
+
+ParameterGroup make_group(Device& device, const std::vector<float>& rows, uint64_t n, uint32_t lanes,
+                          uint64_t capacity) {
+  ParameterGroup group;
+  group.lanes = lanes;
+  group.value = empty_group(device, capacity, lanes, kLabel);
+  group.first_moment = empty_group(device, capacity, lanes, "moments");
+  group.second_moment = empty_group(device, capacity, lanes, "moments");
+  if (lanes == 0) return group;
+  const auto live = static_cast<int64_t>(n_blocks(n));
+  group.value.slice(0, 0, live).upload(to_row_blocks(rows, n, lanes));
+  // Rows beyond N are written when they are born; only the live part is touched, so that unused capacity costs
+  // no resident memory.
+  group.first_moment.slice(0, 0, live).fill_(0);
+  group.second_moment.slice(0, 0, live).fill_(0);
+  return group;
+}
+
+void grow(Tensor& tensor, uint64_t rows, uint32_t lanes, const char* label) {
+  Tensor larger = empty_group(tensor.device(), rows, lanes, label);
+  larger.slice(0, 0, tensor.size(0)).copy_(tensor);
+  tensor = larger;
+}
+
+}  // namespace
+
+std::vector<float> to_row_blocks(const std::vector<float>& rows, uint64_t n_rows, uint32_t lanes) {
+  std::vector<float> blocks(row_floats(n_rows, lanes), 0.0f);
+  for (uint64_t row = 0; row < n_rows; ++row) {
+    for (uint32_t l = 0; l < lanes; ++l) blocks[row_index(row, l, lanes)] = rows[row * lanes + l];
+  }
+  return blocks;
+}
+
+Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, uint64_t row_capacity) {
+  const uint64_t n = cloud.count();
+  if (n == 0) raise({ErrorCode::Usage, "a model needs at least one Gaussian"});
+  Model model;
+  model.device = &device;
+  model.max_sh_degree = max_sh_degree;
+  model.row_capacity = n_blocks(std::max(row_capacity, n)) * kRowBlock;
+  std::vector<float> geometry(n * kGeometryLanes);
+  for (uint64_t i = 0; i < n; ++i) {
+    float* row = geometry.data() + i * kGeometryLanes;
+    std::copy_n(&cloud.means[3 * i], 3, row + kLaneMean);
+    std::copy_n(&cloud.log_scales[3 * i], 3, row + kLaneScale);
+    std::copy_n(&cloud.rotations[4 * i], 4, row + kLaneRotation);
+    row[kLaneOpacity] = cloud.opacities[i];
+    std::copy_n(&cloud.sh0[3 * i], 3, row + kLaneSh0);
+  }
+  const uint32_t lanes = 3 * static_cast<uint32_t>(sh_rest_count(max_sh_degree));
+  const uint32_t given = 3 * static_cast<uint32_t>(sh_rest_count(cloud.sh_degree));
+  std::vector<float> rest(n * lanes, 0.0f);
+  for (uint64_t i = 0; i < n; ++i) {
+    std::copy_n(cloud.sh_rest.data() + i * given, std::min(lanes, given), rest.data() + i * lanes);
+  }
+  model.geometry = make_group(device, geometry, n, kGeometryLanes, model.row_capacity);
+  model.sh_rest = make_group(device, rest, n, lanes, model.row_capacity);
+
+  Control control = {};
+  control.gate.accepted = kNoTransaction;
+  control.gate.committed = kNoTransaction;
+  control.counts.rows = static_cast<uint32_t>(n);
+  std::vector<uint32_t> words(sizeof(Control) / sizeof(uint32_t));
+  std::memcpy(words.data(), &control, sizeof(control));
+  model.control = Tensor::from_host(device, words, Shape{words.size()}, "control");
+  return model;
+}
+
+Tensor live_row_count(const Model& model) {
+  constexpr int64_t kWord = (offsetof(Control, counts) + offsetof(Counts, rows)) / sizeof(uint32_t);
+  return model.control.slice(0, kWord, kWord + 1);
+}
+
+void grow_rows(Model& model, uint64_t row_capacity) {
+  const uint64_t capacity = n_blocks(row_capacity) * kRowBlock;
+  if (capacity <= model.row_capacity) return;
+  for (ParameterGroup* group : {&model.geometry, &model.sh_rest}) {
+    grow(group->value, capacity, group->lanes, kLabel);
+    grow(group->first_moment, capacity, group->lanes, "moments");
+    grow(group->second_moment, capacity, group->lanes, "moments");
+  }
+  model.row_capacity = capacity;
+}
+
+bool ModelSnapshot::ready() const {
+  for (const Ticket& ticket : tensors) {
+    if (ticket && !ticket.ready()) return false;
+  }
+  return control.ready();
+}
+
+ModelSnapshot read_model_later(const Model& model, uint64_t row_bound, bool with_moments) {
+  ModelSnapshot snapshot;
+  snapshot.row_bound = std::min(row_bound, model.row_capacity);
+  snapshot.max_sh_degree = model.max_sh_degree;
+  snapshot.control = read_later(model.control);
+  const auto blocks = static_cast<int64_t>(n_blocks(snapshot.row_bound));
+  int index = 0;
+  for (const ParameterGroup* group : {&model.geometry, &model.sh_rest}) {
+    for (const Tensor* tensor : {&group->value, &group->first_moment, &group->second_moment}) {
+      const bool wanted = group->lanes > 0 && (tensor == &group->value || with_moments);
+      if (wanted) snapshot.tensors[index] = read_later(tensor->slice(0, 0, blocks));
+      ++index;
+    }
+  }
+  return snapshot;
+}
+
+Control control_of(const ModelSnapshot& snapshot) { return snapshot.control.as<Control>(); }
+
+std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
+  const uint32_t rest_lanes = 3 * static_cast<uint32_t>(sh_rest_count(snapshot.max_sh_degree));
+  const uint32_t lanes = index < 3 ? static_cast<uint32_t>(kGeometryLanes) : rest_lanes;
+  if (!snapshot.tensors[index]) return {};
+  const uint64_t n = control_of(snapshot).counts.rows;
+  if (n > snapshot.row_bound) {
+    raise({ErrorCode::Internal,
+           fmt::format("a snapshot of {} rows holds a model of {}", snapshot.row_bound, n)});
+  }
+  const auto* blocks = reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data());
+  std::vector<float> rows(n * lanes);
+  for (uint64_t row = 0; row < n; ++row) {
+    for (uint32_t l = 0; l < lanes; ++l) rows[row * lanes + l] = blocks[row_index(row, l, lanes)];
+  }
+  return rows;
+}
+
+GaussianCloud cloud_of(const ModelSnapshot& snapshot) {
+  GaussianCloud cloud;
+  cloud.sh_degree = snapshot.max_sh_degree;
+  const std::vector<float> geometry = rows_of(snapshot, 0);
+  const uint64_t n = geometry.size() / kGeometryLanes;
+  for (uint64_t i = 0; i < n; ++i) {
+    const float* row = geometry.data() + i * kGeometryLanes;
+    cloud.means.insert(cloud.means.end(), row + kLaneMean, row + kLaneMean + 3);
+    cloud.log_scales.insert(cloud.log_scales.end(), row + kLaneScale, row + kLaneScale + 3);
+    cloud.rotations.insert(cloud.rotations.end(), row + kLaneRotation, row + kLaneRotation + 4);
+    cloud.opacities.push_back(row[kLaneOpacity]);
+    cloud.sh0.insert(cloud.sh0.end(), row + kLaneSh0, row + kLaneSh0 + 3);
+  }
+  cloud.sh_rest = rows_of(snapshot, 3);
+  return cloud;
+}
+
+}  // namespace millrace

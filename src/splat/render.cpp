@@ -1,0 +1,161 @@
+// Rendering: the launches of a frame in order.
+#include "splat/render.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "tensor/launch.h"
+#include "tensor/ops.h"
+
+namespace millrace {
+namespace {
+
+template <class Record>
+Tensor upload_records(Device& device, const Record* records, size_t n, const char* label) {
+  static_assert(sizeof(Record) % sizeof(uint32_t) == 0);
+  const size_t words = n * sizeof(Record) / sizeof(uint32_t);
+  const std::span<const uint32_t> span(reinterpret_cast<const uint32_t*>(records), words);
+  return Tensor::from_host(device, span, Shape{words}, label);
+}
+
+FrameParams frame_params(const FrameContext& frame) {
+  FrameParams params = {};
+  params.width = frame.size.width;
+  params.height = frame.size.height;
+  params.tiles_x = tiles_across(frame.size.width);
+  params.tiles_y = tiles_across(frame.size.height);
+  const uint64_t room = frame.workspace.instances.capacity;
+  params.capacity = frame.capacity == 0 ? room : std::min(frame.capacity, room);
+  params.sh_rest_lanes = frame.model.sh_rest.lanes;
+  params.write_depth = frame.with_depth ? 1 : 0;
+  return params;
+}
+
+}  // namespace
+
+Tensor make_camera_table(Device& device, const std::vector<CameraRecord>& cameras) {
+  return upload_records(device, cameras.data(), cameras.size(), "cameras");
+}
+
+Tensor upload_step_block(Device& device, const StepBlock& block) {
+  return upload_records(device, &block, 1, "step blocks");
+}
+
+void render_forward(const FrameContext& frame) {
+  Device& device = *frame.model.device;
+  const Model& model = frame.model;
+  RowBuffers& rows = frame.workspace.rows;
+  InstanceBuffers& instances = frame.workspace.instances;
+  PixelBuffers& pixels = frame.workspace.pixels;
+  const FrameParams params = frame_params(frame);
+  const uint64_t n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
+
+  // Counting: runs behind a closed gate too, so that one growth serves all queued views.
+  launch(device, KernelId::project, rows.capacity,
+         {read(frame.step), read(frame.cameras), read(model.geometry.value), read(model.sh_rest.value),
+          update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
+         params);
+  const Tensor order =
+      radix_sort_pairs(rows.depth_key, rows.row_ids, live_row_count(model)).values;
+  launch(device, KernelId::scan_tiles, rows.capacity,
+         {read(order), read(rows.n_tiles), update(model.control), write(rows.first_slot)}, params);
+
+  DecideParams decision = {};
+  decision.capacity = params.capacity;
+  decision.row_capacity = std::numeric_limits<uint64_t>::max();
+  launch(device, KernelId::gate_decide, 1, {read(frame.step), update(model.control)}, decision);
+
+  launch(device, KernelId::emit_instances, rows.capacity,
+         {read(frame.step), read(model.control), read(rows.projected), read(rows.n_tiles),
+          read(rows.first_slot), write(instances.tile), write(instances.row)},
+         params);
+  launch(device, KernelId::sort_instances, instances.capacity,
+         {read(frame.step), read(model.control), read(instances.tile), write(instances.sorted_slots),
+          write(pixels.tile_ranges), update(instances.histogram)},
+         params);
+  launch(device, KernelId::blend_forward, n_tiles,
+         {read(frame.step), read(model.control), read(rows.projected), read(instances.row),
+          read(instances.sorted_slots), read(pixels.tile_ranges), write(pixels.image),
+          write(pixels.transmittance), write(pixels.last), write(pixels.depth_alpha)},
+         params);
+}
+
+void blend_backward(const FrameContext& frame) {
+  RowBuffers& rows = frame.workspace.rows;
+  InstanceBuffers& instances = frame.workspace.instances;
+  PixelBuffers& pixels = frame.workspace.pixels;
+  const FrameParams params = frame_params(frame);
+  launch(*frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
+         {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
+          read(instances.sorted_slots), read(pixels.tile_ranges), read(pixels.transmittance),
+          read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
+         params);
+}
+
+void backward_with_adam(const FrameContext& frame) {
+  const Model& model = frame.model;
+  RowBuffers& rows = frame.workspace.rows;
+  BackwardParams params = {};
+  params.sh_rest_lanes = model.sh_rest.lanes;
+  params.fused_adam = 1;
+  // No statistics are kept yet: MCMC needs none. The error map stands in for the unused binding.
+  launch(*model.device, KernelId::project_backward, rows.capacity,
+         {read(frame.step), read(frame.cameras), update(model.control), read(rows.n_tiles),
+          read(rows.first_slot), read(frame.workspace.instances.gradients),
+          update(model.geometry.value), update(model.geometry.first_moment),
+          update(model.geometry.second_moment), update(model.sh_rest.value),
+          update(model.sh_rest.first_moment), update(model.sh_rest.second_moment),
+          update(frame.workspace.pixels.error_map)},
+         params);
+}
+
+GradientBuffer make_gradient_buffer(const Model& model) {
+  return {Tensor::zeros(*model.device, model.geometry.value.shape(), Dtype::F32, "gradients"),
+          Tensor::zeros(*model.device, model.sh_rest.value.shape(), Dtype::F32, "gradients")};
+}
+
+void backward_accumulate(const FrameContext& frame, GradientBuffer& gradients) {
+  const Model& model = frame.model;
+  RowBuffers& rows = frame.workspace.rows;
+  BackwardParams params = {};
+  params.sh_rest_lanes = model.sh_rest.lanes;
+  launch(*model.device, KernelId::project_backward_accumulate, rows.capacity,
+         {read(frame.step), read(frame.cameras), read(model.control), read(rows.n_tiles),
+          read(rows.first_slot), read(frame.workspace.instances.gradients), read(model.geometry.value),
+          read(model.sh_rest.value), update(gradients.d_geometry), update(gradients.d_sh_rest)},
+         params);
+}
+
+void adam_step(const FrameContext& frame, const GradientBuffer& gradients) {
+  const Model& model = frame.model;
+  BackwardParams params = {};
+  params.sh_rest_lanes = model.sh_rest.lanes;
+  launch(*model.device, KernelId::adam_step, model.row_capacity,
+         {read(frame.step), update(model.control), read(gradients.d_geometry),
+          read(gradients.d_sh_rest), update(model.geometry.value), update(model.geometry.first_moment),
+          update(model.geometry.second_moment), update(model.sh_rest.value),
+          update(model.sh_rest.first_moment), update(model.sh_rest.second_moment)},
+         params);
+}
+
+void decide(const Model& model, const Tensor& step, bool check_rows) {
+  DecideParams params = {};
+  params.capacity = std::numeric_limits<uint64_t>::max();
+  params.row_capacity = check_rows ? model.row_capacity : std::numeric_limits<uint64_t>::max();
+  params.check_rows = check_rows ? 1 : 0;
+  launch(*model.device, KernelId::gate_decide, 1, {read(step), update(model.control)}, params);
+}
+
+void commit(const Model& model, const Tensor& step, bool adds_rows) {
+  RowsParams params = {};
+  params.sh_rest_lanes = model.sh_rest.lanes;
+  params.mode = adds_rows ? 1 : 0;
+  launch(*model.device, KernelId::commit_step, 1, {read(step), update(model.control)}, params);
+}
+
+void reopen_gate(const Model& model, uint32_t epoch) {
+  launch(*model.device, KernelId::gate_reopen, 1, {update(model.control)}, ReopenParams{epoch, 0});
+}
+
+}  // namespace millrace

@@ -1,0 +1,73 @@
+// Allocation of a frame's transient memory.
+#include "splat/workspace.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace millrace {
+namespace {
+
+constexpr uint32_t kTilePixels = kTileSize * kTileSize;
+
+}  // namespace
+
+RowBuffers make_row_buffers(Device& device, uint64_t capacity) {
+  RowBuffers rows;
+  rows.capacity = capacity;
+  rows.projected = Tensor::empty(device, Shape{capacity, 12}, Dtype::F32, "projected");
+  rows.n_tiles = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
+  rows.depth_key = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
+  rows.first_slot = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
+  std::vector<uint32_t> ids(capacity);
+  std::iota(ids.begin(), ids.end(), 0u);
+  rows.row_ids = Tensor::from_host(device, ids, Shape{capacity}, "projected");
+  return rows;
+}
+
+InstanceBuffers make_instance_buffers(Device& device, uint64_t capacity, uint64_t n_tiles,
+                                      bool with_gradients) {
+  InstanceBuffers instances;
+  capacity = std::max<uint64_t>(capacity, 1);
+  instances.capacity = capacity;
+  const auto words = [&](uint64_t n) {
+    return Tensor::empty(device, Shape{n}, Dtype::U32, "instances");
+  };
+  instances.tile = words(capacity);
+  instances.row = words(capacity);
+  instances.sorted_slots = words(capacity);
+  instances.histogram = words((capacity / kInstanceSortBlock + 1) * n_tiles);
+  const uint64_t n_records = with_gradients ? capacity : 1;
+  instances.gradients = Tensor::empty(device, Shape{n_records, 12}, Dtype::F32, "instances");
+  return instances;
+}
+
+PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& sizes,
+                                bool with_gradients, bool with_depth) {
+  PixelBuffers pixels;
+  uint64_t n_bands = 1;
+  for (const FrameSize& size : sizes) {
+    pixels.n_pixels = std::max(pixels.n_pixels, uint64_t{size.width} * size.height);
+    pixels.n_tiles =
+        std::max(pixels.n_tiles, uint64_t{tiles_across(size.width)} * tiles_across(size.height));
+    n_bands = std::max<uint64_t>(n_bands, (size.height + kLossBand - 1) / kLossBand);
+  }
+  const auto floats = [&](uint64_t n) {
+    return Tensor::empty(device, Shape{n}, Dtype::F32, "pixels");
+  };
+  const auto words = [&](uint64_t n) {
+    return Tensor::empty(device, Shape{n}, Dtype::U32, "pixels");
+  };
+  pixels.image = floats(3 * pixels.n_pixels);
+  pixels.depth_alpha = floats(with_depth ? 2 * pixels.n_pixels : 1);
+  pixels.transmittance = floats(pixels.n_tiles * kTilePixels);
+  pixels.last = words(pixels.n_tiles * kTilePixels);
+  pixels.tile_ranges = words(pixels.n_tiles * 2);
+  pixels.error_map = floats(1);
+  if (!with_gradients) return pixels;
+  pixels.d_image = floats(3 * pixels.n_pixels);
+  pixels.loss_maps = floats(9 * pixels.n_pixels);
+  pixels.loss_partials = floats(3 * n_bands * 2);
+  return pixels;
+}
+
+}  // namespace millrace

@@ -1,0 +1,69 @@
+// Workspace: the transient memory of a frame, with fixed capacities. Placement is never gated: the host may
+// replace any of it at any time, whatever the gate says.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/splat_params.h"
+#include "tensor/tensor.h"
+
+namespace millrace {
+
+/// Size of a frame in pixels.
+struct FrameSize {
+  uint32_t width = 0, height = 0;
+};
+
+/// Per row: what projection leaves for the later stages.
+struct RowBuffers {
+  uint64_t capacity = 0;
+  Tensor projected;   // [capacity, 12] F32: Projected
+  Tensor n_tiles;     // [capacity] U32
+  Tensor depth_key;   // [capacity] U32
+  Tensor first_slot;  // [capacity] U32
+  Tensor row_ids;     // [capacity] U32: 0, 1, 2, ...
+};
+
+/// Per instance (one Gaussian in one tile).
+struct InstanceBuffers {
+  uint64_t capacity = 0;
+  Tensor tile;          // [capacity] U32
+  Tensor row;           // [capacity] U32
+  Tensor sorted_slots;  // [capacity] U32
+  Tensor histogram;     // sort scratch
+  Tensor gradients;     // [capacity, 12] F32: InstanceGradient; absent when only rendering
+};
+
+/// Per pixel or tile, for frames up to a size.
+struct PixelBuffers {
+  uint64_t n_pixels = 0, n_tiles = 0;
+  Tensor image;          // [3,H,W] F32
+  Tensor depth_alpha;    // [2,H,W] F32, or one element when depth is not wanted
+  Tensor transmittance;  // [tiles,256] F32
+  Tensor last;           // [tiles,256] U32
+  Tensor tile_ranges;    // [tiles,2] U32
+  Tensor d_image;        // [3,H,W] F32; absent when only rendering
+  Tensor loss_maps;      // [3,3,H,W] F32; absent when only rendering
+  Tensor loss_partials;  // [3 bands,2] F32; absent when only rendering
+  Tensor error_map;      // one element: none
+};
+
+struct Workspace {
+  RowBuffers rows;
+  InstanceBuffers instances;
+  PixelBuffers pixels;
+};
+
+RowBuffers make_row_buffers(Device& device, uint64_t capacity);
+/// `n_tiles`: the most tiles of any frame that will use it.
+InstanceBuffers make_instance_buffers(Device& device, uint64_t capacity, uint64_t n_tiles,
+                                      bool with_gradients);
+/// Buffers for every frame of `sizes`.
+PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& sizes,
+                                bool with_gradients, bool with_depth);
+
+/// Tiles of a frame.
+inline uint32_t tiles_across(uint32_t pixels) { return (pixels + kTileSize - 1) / kTileSize; }
+
+}  // namespace millrace
