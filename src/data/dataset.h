@@ -25,7 +25,8 @@ std::array<double, 3> camera_centre(const Camera& camera);
 
 enum class LensKind : uint8_t { Pinhole, OpenCv };
 
-/// The camera as delivered, at the size of the image as it will be decoded (after -r or --max-width):
+/// The camera as delivered, at the size of the image as it will be decoded (after -r or
+/// --max-width):
 /// x' = x (1 + k1 r^2 + k2 r^4) + 2 p1 x y + p2 (r^2 + 2 x^2), likewise y'.
 struct Lens {
   LensKind kind = LensKind::Pinhole;
@@ -42,14 +43,20 @@ struct View {
   bool held_out = false;
   uint32_t file_width = 0, file_height = 0;  // of the file on disk
   Lens lens;        // at decode size
-  Camera camera;    // at training size: lens undistorted to the same focal, cropped to the valid rectangle
-  uint32_t crop_x = 0, crop_y = 0;  // training image = undistorted image from (crop_x, crop_y)
+  Camera camera;    // at training size: lens undistorted, cropped to the valid rectangle
+  uint32_t crop_x = 0, crop_y = 0;  // KeepFocal: training pixel (0, 0) is the lens's (crop_x, crop_y)
 };
 
 struct PointCloud {
   std::vector<float> positions;  // [P,3] world units
   std::vector<uint8_t> colors;   // [P,3]
   uint64_t count() const { return colors.size() / 3; }
+};
+
+/// Which pinhole a distorted image is resampled to (undistort.h has the details).
+enum class UndistortTo : uint8_t {
+  FillFrame,  // OpenCV's alpha = 0: the valid rectangle stretched to the frame; the focal length follows
+  KeepFocal,  // focal length and pixel grid kept; the frame cropped to the valid rectangle
 };
 
 struct DatasetOptions {
@@ -62,6 +69,7 @@ struct DatasetOptions {
   uint64_t init_num_points = 100000;  // without points, or with random_points
   bool random_points = false;
   uint64_t seed = 42;
+  UndistortTo undistort_to = UndistortTo::FillFrame;
 };
 
 struct Dataset {
@@ -74,10 +82,11 @@ struct Dataset {
   std::vector<std::string> warnings;  // what was skipped or looks wrong
 };
 
-/// Reads a capture: COLMAP (.bin preferred over .txt), or nerfstudio, Blender or instant-ngp transforms
-/// JSON. Opens every image's header (not its pixels). Views whose image is missing or unreadable are
-/// skipped with a warning that counts and names them. Errors: ErrorCode::Dataset, naming file and line or
-/// byte; ErrorCode::Usage for options that cannot be met (an unknown --test-images name).
+/// Reads a capture: COLMAP (.bin preferred over .txt), or nerfstudio, Blender or instant-ngp
+/// transforms JSON; `path` is its folder, or one JSON file. Opens every image's header (not its
+/// pixels). Views whose image is missing or unreadable are skipped with a warning that counts and
+/// names them. Errors: ErrorCode::Dataset, naming file and line or byte; ErrorCode::Usage for options
+/// that cannot be met (an unknown --test-images name).
 Result<Dataset> load_dataset(const std::filesystem::path& path, const DatasetOptions& options);
 
 }  // namespace millrace

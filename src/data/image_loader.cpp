@@ -1,0 +1,169 @@
+// ImageLoader: a queue of views, workers that decode them, and a cache that forgets the least recently used.
+#include "data/image_loader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "base/worker_pool.h"
+
+namespace millrace {
+namespace {
+
+constexpr WaitSite kDecodeSite{WaitReason::Decode, "loader.decode"};
+
+enum class Stage : uint8_t { Absent, Queued, Decoding, Ready, Failed };
+
+struct Entry {
+  Stage stage = Stage::Absent;
+  bool wanted = false;                  // asked for and not yet taken: never evicted
+  std::shared_ptr<const Image8> image;  // while cached
+  std::weak_ptr<const Image8> lent;     // finds an evicted image that the consumer still holds
+  Error error;
+  std::list<uint32_t>::iterator in_order;  // while cached
+};
+
+}  // namespace
+
+struct ImageLoader::State {
+  State(std::vector<View> all_views, const ImageLoaderOptions& given, WaitLedger& wait_ledger)
+      : views(std::move(all_views)), options(given), ledger(wait_ledger), entries(views.size()) {}
+
+  /// Queues a view that is neither in memory nor on its way. Under `mutex`.
+  void request(uint32_t view);
+  /// The image if it is in memory. Under `mutex`.
+  std::shared_ptr<const Image8> take(uint32_t view);
+  void evict();
+  void run_one();
+
+  const std::vector<View> views;
+  const ImageLoaderOptions options;
+  WaitLedger& ledger;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Entry> entries;
+  std::deque<uint32_t> queue;
+  std::list<uint32_t> order;  // cached views, least recently used first
+  // Shared with the images' deleters, which may run after the loader has gone.
+  std::shared_ptr<std::atomic<uint64_t>> bytes = std::make_shared<std::atomic<uint64_t>>(0);
+  std::optional<WorkerPool> pool;  // last: its threads use all of the above
+};
+
+void ImageLoader::State::request(uint32_t view) {
+  Entry& entry = entries[view];
+  entry.wanted = true;
+  if (entry.stage != Stage::Absent) return;
+  if (auto image = entry.lent.lock()) {
+    entry.image = std::move(image);
+    entry.stage = Stage::Ready;
+    entry.in_order = order.insert(order.end(), view);
+    return;
+  }
+  entry.stage = Stage::Queued;
+  queue.push_back(view);
+  pool->post([this] { run_one(); });
+}
+
+std::shared_ptr<const Image8> ImageLoader::State::take(uint32_t view) {
+  Entry& entry = entries[view];
+  if (entry.stage != Stage::Ready) return nullptr;
+  entry.wanted = false;
+  order.splice(order.end(), order, entry.in_order);
+  std::shared_ptr<const Image8> image = entry.image;
+  evict();
+  return image;
+}
+
+/// Forgets images until the budget is kept. Images the consumer holds stay: forgetting frees nothing.
+void ImageLoader::State::evict() {
+  for (auto it = order.begin(); it != order.end() && bytes->load() > options.cache_bytes;) {
+    Entry& entry = entries[*it];
+    if (entry.wanted || entry.image.use_count() > 1) {
+      ++it;
+      continue;
+    }
+    entry.image.reset();
+    entry.stage = Stage::Absent;
+    it = order.erase(it);
+  }
+}
+
+/// Decodes the first view of the queue. On a worker thread.
+void ImageLoader::State::run_one() {
+  uint32_t view = 0;
+  {
+    std::lock_guard lock(mutex);
+    if (queue.empty()) return;
+    view = queue.front();
+    queue.pop_front();
+    entries[view].stage = Stage::Decoding;
+  }
+  if (options.artificial_delay_ms > 0) pause_worker(options.artificial_delay_ms);
+  Result<Image8> decoded = load_view_image(views[view], options.background);
+  std::shared_ptr<const Image8> image;
+  if (decoded) {
+    const uint64_t n_bytes = decoded.value().pixels.size();
+    bytes->fetch_add(n_bytes);
+    image = std::shared_ptr<const Image8>(new Image8(std::move(decoded).value()),
+                                          [counter = bytes, n_bytes](const Image8* held) {
+                                            delete held;
+                                            counter->fetch_sub(n_bytes);
+                                          });
+  }
+  {
+    std::lock_guard lock(mutex);
+    Entry& entry = entries[view];
+    if (image) {
+      entry.lent = image;
+      entry.image = std::move(image);
+      entry.stage = Stage::Ready;
+      entry.in_order = order.insert(order.end(), view);
+      evict();
+    } else {
+      entry.error = decoded.error();
+      entry.stage = Stage::Failed;
+    }
+  }
+  changed.notify_all();
+}
+
+ImageLoader::ImageLoader(std::vector<View> views, const ImageLoaderOptions& options, WaitLedger& ledger)
+    : state_(std::make_unique<State>(std::move(views), options, ledger)) {
+  state_->pool.emplace(static_cast<size_t>(std::max(1, options.n_threads)));
+}
+
+ImageLoader::~ImageLoader() = default;
+
+void ImageLoader::prefetch(uint32_t view) {
+  std::lock_guard lock(state_->mutex);
+  state_->request(view);
+}
+
+std::shared_ptr<const Image8> ImageLoader::try_get(uint32_t view) {
+  std::lock_guard lock(state_->mutex);
+  state_->request(view);
+  return state_->take(view);
+}
+
+Result<std::shared_ptr<const Image8>> ImageLoader::get_blocking(uint32_t view) {
+  std::unique_lock lock(state_->mutex);
+  state_->request(view);
+  Entry& entry = state_->entries[view];
+  if (entry.stage == Stage::Queued) {
+    // Somebody waits for this one: it goes before what was only asked for in advance.
+    auto& queue = state_->queue;
+    queue.erase(std::find(queue.begin(), queue.end(), view));
+    queue.push_front(view);
+  }
+  const auto is_done = [&] { return entry.stage == Stage::Ready || entry.stage == Stage::Failed; };
+  state_->ledger.wait_blocking(lock, state_->changed, is_done, kDecodeSite);
+  if (entry.stage == Stage::Failed) return entry.error;
+  return state_->take(view);
+}
+
+uint64_t ImageLoader::cached_bytes() const { return state_->bytes->load(); }
+
+}  // namespace millrace
