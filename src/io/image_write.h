@@ -17,6 +17,7 @@ struct ImageF {
   std::vector<float> pixels;
 };
 
+/// Value / 255; alpha, where there is any, is composited over black.
 ImageF to_float(const Image8& image);
 /// Clamped to [0,1] and rounded; NaN becomes 0.
 Image8 to_8bit(const ImageF& image);
@@ -32,7 +33,8 @@ struct ContactRow {
 };
 
 /// Pairs side by side (photo | render | absolute error x4), several pairs in a grid no wider than
-/// `max_width` pixels, each with its caption, as PNG.
+/// `max_width` pixels, each with its caption, as PNG. Tiles are scaled down to fit, never up. Errors:
+/// ErrorCode::Internal (no rows, or a photograph and render of different sizes), ErrorCode::Output.
 Result<void> write_contact_sheet(const std::filesystem::path& path,
                                  const std::vector<ContactRow>& rows, uint32_t max_width = 1920);
 

@@ -1,4 +1,4 @@
-// Gaussians as PLY in the INRIA layout (docs/formats.md), and point clouds as PLY.
+// Gaussians as PLY in the INRIA layout (docs/formats.md).
 #pragma once
 
 #include <filesystem>
@@ -15,6 +15,8 @@ Result<void> write_gaussian_ply(const std::filesystem::path& path, const Gaussia
 
 /// Reads any Gaussian PLY: properties by name and declared type, ascii or binary little/big endian, SH degree
 /// 0..4 (4 is cut to 3), missing normals or f_rest, extra elements and properties, CRLF headers.
+/// An opacity of +-infinity (alpha exactly 0 or 1) becomes +-20, a log-scale of -infinity -30; any other
+/// non-finite value is an error. Without f_dc, red green blue give the colour.
 /// Errors: ErrorCode::Dataset naming the file and what is missing or the byte where it ends.
 Result<GaussianCloud> read_gaussian_ply(const std::filesystem::path& path);
 
