@@ -1,10 +1,10 @@
 // tensor_gather, tensor_scatter: whole rows picked from, or put into, a table by index.
 //   gather: out[i,:] = table[index[i],:]       scatter: table[index[i],:] = rows[i,:]
-// Shapes    table: [n_rows, row]. index: [n_indices] U32. out, rows: [n_indices, row]. Contiguous.
+// Shapes    table: [n_rows, row]. index: [n_indices] U32. out, rows: [n_indices, row].
 // Units     row_bytes: bytes of one row.
 // Threads   one per index.
-// Writes    gather: every row of out, zeros where the index is out of range. scatter: the rows named;
-//           an index out of range writes nothing; indices must be distinct.
+// Writes    gather: every row of out, zeros where the index is out of range. scatter: the rows
+//           named; an index out of range writes nothing; indices must be distinct.
 // Numerics  bytes are moved, never interpreted.
 // Source    none: definitions.
 // Test      tests/tensor/ops_rows_test.cpp: exact.

@@ -5,8 +5,8 @@
 // Units     none.
 // Threads   one per element.
 // Writes    every element of out, and nothing between the elements of a strided one.
-// Numerics  casts between integers are modulo 2^bits; F32 to integer goes towards zero and saturates,
-//           NaN to 0.
+// Numerics  casts between integers are modulo 2^bits; F32 to integer goes towards zero and
+//           saturates, NaN to 0.
 // Source    none: definitions.
 // Test      tests/tensor/ops_test.cpp and tensor_test.cpp: exact.
 #include "kernels/arithmetic.h"
@@ -19,9 +19,12 @@ namespace {
 /// Calls f with an unsigned integer of the dtype's size: moving needs no arithmetic.
 template <class F>
 void with_bits_type(uint32_t dtype, const F& f) {
-  if (dtype == 3) f(uint8_t{});
-  else if (dtype == 4) f(uint64_t{});
-  else f(uint32_t{});
+  if (dtype == 3)
+    f(uint8_t{});
+  else if (dtype == 4)
+    f(uint64_t{});
+  else
+    f(uint32_t{});
 }
 
 }  // namespace

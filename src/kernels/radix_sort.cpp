@@ -1,7 +1,7 @@
 // radix_sort_pairs: sorts (key, value) pairs by bits [begin_bit, end_bit) of the key, stably.
 //   per pass: histogram each block -> scan over (digit, block) -> each block places its pairs
-// Shapes    keys_out, keys_tmp, keys_in: [n] uint32 or uint64. values_*: [n] uint32. count: [1] uint32, optional.
-//           histograms: [ceil(n / 16384), 2^digit bits] uint32.
+// Shapes    keys_out, keys_tmp, keys_in: [n] uint32 or uint64. values_*: [n] uint32.
+//           count: [1] uint32, optional. histograms: [ceil(n / 16384), 2^digit bits] uint32.
 // Units     bits: positions in the key, 0 the lowest.
 // Threads   one per pair; pairs past min(n, count) are neither read nor written.
 // Writes    keys_out, values_out up to the count; keys_tmp, values_tmp, histograms are scratch.
@@ -74,7 +74,8 @@ void sort(const KernelCall& call) {
     });
     if (place_digits(histograms, n_blocks, n_digits, n)) continue;
     // The last pass should land in `out`; skipped passes may spoil that, and a copy mends it below.
-    const bool to_out = from.keys == tmp.keys || (from.keys != out.keys && (n_passes - pass) % 2 == 1);
+    const bool to_out =
+        from.keys == tmp.keys || (from.keys != out.keys && (n_passes - pass) % 2 == 1);
     const Pairs<Key> to = to_out ? out : tmp;
     parallel_blocks(n_blocks, [&](uint64_t block) {
       uint32_t* next = histograms + block * n_digits;

@@ -1,9 +1,9 @@
-// random_fill: uniform or normal random numbers, element i a function of (seed, step, purpose, i) alone.
+// random_fill: random numbers, element i a function of (seed, step, purpose, i) alone.
 //   words = philox(seed, step, purpose, row = i / 4), word i % 4
 //   uniform: a + b u, u in (0,1)       normal: a + b z, z by Box-Muller from words (0,1) or (2,3)
 // Shapes    out: [n] float32, contiguous.
 // Units     a, b: the unit of out.
-// Threads   one per element.
+// Threads   one per four elements.
 // Writes    every element of out.
 // Numerics  u is never 0 or 1, so z is finite, at most 5.9 in size. Lane: the high word of i / 4.
 // Source    Salmon et al., Parallel random numbers, SC 2011; Box and Muller, 1958.
@@ -33,7 +33,8 @@ void random_fill(const KernelCall& call) {
           values[i + 1] = uniform_open(words[i + 1]);
         }
       }
-      for (uint64_t i = 0; i < 4 && row * 4 + i < p.n; ++i) out[row * 4 + i] = p.a + p.b * values[i];
+      for (uint64_t i = 0; i < 4 && row * 4 + i < p.n; ++i)
+        out[row * 4 + i] = p.a + p.b * values[i];
     }
   });
 }

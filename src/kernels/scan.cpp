@@ -1,7 +1,8 @@
-// scan_block_sums, scan_sums, scan_apply: an exclusive prefix sum in three launches, reduce then scan.
+// scan_block_sums, scan_sums, scan_apply: exclusive prefix sum in three launches.
 //   sums[b] = sum of block b       total = sum of sums; sums <- exclusive scan of sums
 //   out[i] = sums[i / 4096] + in[4096 floor(i / 4096)] + ... + in[i-1]
-// Shapes    in, out: [n] uint32. sums: [ceil(n / 4096)] uint64. total: [1] uint64. count: [1] uint32, optional.
+// Shapes    in, out: [n] uint32. sums: [ceil(n / 4096)] uint64. total: [1] uint64.
+//           count: [1] uint32, optional.
 // Units     none.
 // Threads   one per element; elements past min(n, count) are treated as absent.
 // Writes    out up to the count, all of sums, total.

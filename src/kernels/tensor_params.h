@@ -25,15 +25,15 @@ enum class UnaryOp : uint32_t {
   Sigmoid,
   Reciprocal,
   Square,
-  AddScalar,        // x + a
-  SubScalar,        // x - a
-  MulScalar,        // x * a
-  DivScalar,        // x / a
-  MinScalar,        // min(x, a)
-  MaxScalar,        // max(x, a)
-  SubFromScalar,    // a - x
-  DivideScalarBy,   // a / x
-  Clamp,            // x < a ? a : x > b ? b : x
+  AddScalar,       // x + a
+  SubScalar,       // x - a
+  MulScalar,       // x * a
+  DivScalar,       // x / a
+  MinScalar,       // min(x, a)
+  MaxScalar,       // max(x, a)
+  SubFromScalar,   // a - x
+  DivideScalarBy,  // a / x
+  Clamp,           // x < a ? a : x > b ? b : x
 };
 
 enum class BinaryOp : uint32_t { Add, Sub, Mul, Div, Min, Max };
@@ -41,8 +41,8 @@ enum class CompareOp : uint32_t { Eq, Lt, Le };
 enum class ReduceOp : uint32_t { Sum, Min, Max };
 enum class RandomKind : uint32_t { Uniform, Normal };
 
-/// The pointwise kernels: n elements in row-major order of `shape`, each operand with its strides in
-/// elements (0 repeats). Dtypes are values of Dtype. Operand order is that of the bindings.
+/// The pointwise kernels: n elements in row-major order of `shape`, each operand with its strides
+/// in elements (0 repeats). Dtypes are values of Dtype. Operand order is that of the bindings.
 struct PointwiseParams {
   uint64_t n;
   uint32_t op;         // UnaryOp, BinaryOp or CompareOp; unused by the others
@@ -86,7 +86,7 @@ static_assert(sizeof(ScanParams) == 16);
 
 /// radix_sort_pairs.
 struct RadixSortParams {
-  uint64_t n;  // pairs; fewer where a count is bound
+  uint64_t n;          // pairs; fewer where a count is bound
   uint32_t key_bytes;  // 4 or 8
   uint32_t begin_bit;
   uint32_t end_bit;

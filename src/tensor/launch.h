@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// Marks a tensor as read by a launch. Error: undefined or not contiguous (call contiguous() first).
+/// Marks a tensor as read by a launch. Errors: undefined, not contiguous.
 Binding read(const Tensor& tensor, Site site = Site::current());
 /// Marks a tensor as overwritten by a launch. Errors: undefined, not contiguous, expanded.
 Binding write(const Tensor& tensor, Site site = Site::current());

@@ -1,8 +1,8 @@
-// The operations on tensors. Each queues device work and returns at once: none waits, none returns a
-// number to the host (read_later() does, as a ticket), and cat and copies stay on the device.
+// The operations on tensors. Each queues device work and returns at once: none waits, none returns
+// a number to the host (read_later() does, as a ticket), and cat and copies stay on the device.
 //
-// Results are new contiguous tensors unless a name ends in `_` (in place) or `_out`. Inputs may be any
-// views. Errors raise with the operation, the operands' shapes and dtypes, and the call site.
+// Results are new contiguous tensors unless a name ends in `_` (in place) or `_out`. Inputs may be
+// any views. Errors raise with the operation, the operands' shapes and dtypes, and the call site.
 // The same inputs give the same bits for any number of threads.
 #pragma once
 
@@ -72,18 +72,18 @@ void binary_(BinaryOp op, const Tensor& a, const Tensor& b, Site site = Site::cu
 void binary_(BinaryOp op, const Tensor& a, double b, Site site = Site::current());
 
 /// add(a, b), add(a, 2.0), add_(a, b), add_(a, 2.0), and so for the others.
-#define MILLRACE_BINARY(name, op)                                                         \
-  inline Tensor name(const Tensor& a, const Tensor& b, Site site = Site::current()) {     \
-    return binary(BinaryOp::op, a, b, site);                                              \
-  }                                                                                       \
-  inline Tensor name(const Tensor& a, double b, Site site = Site::current()) {            \
-    return binary(BinaryOp::op, a, b, site);                                              \
-  }                                                                                       \
-  inline void name##_(const Tensor& a, const Tensor& b, Site site = Site::current()) {    \
-    binary_(BinaryOp::op, a, b, site);                                                    \
-  }                                                                                       \
-  inline void name##_(const Tensor& a, double b, Site site = Site::current()) {           \
-    binary_(BinaryOp::op, a, b, site);                                                    \
+#define MILLRACE_BINARY(name, op)                                                      \
+  inline Tensor name(const Tensor& a, const Tensor& b, Site site = Site::current()) {  \
+    return binary(BinaryOp::op, a, b, site);                                           \
+  }                                                                                    \
+  inline Tensor name(const Tensor& a, double b, Site site = Site::current()) {         \
+    return binary(BinaryOp::op, a, b, site);                                           \
+  }                                                                                    \
+  inline void name##_(const Tensor& a, const Tensor& b, Site site = Site::current()) { \
+    binary_(BinaryOp::op, a, b, site);                                                 \
+  }                                                                                    \
+  inline void name##_(const Tensor& a, double b, Site site = Site::current()) {        \
+    binary_(BinaryOp::op, a, b, site);                                                 \
   }
 MILLRACE_BINARY(add, Add)
 MILLRACE_BINARY(sub, Sub)
@@ -93,7 +93,7 @@ MILLRACE_BINARY(min, Min)
 MILLRACE_BINARY(max, Max)
 #undef MILLRACE_BINARY
 
-// --- Comparisons and choices. Truth is U32 1 or 0: masks can be summed and scanned as they are. ---
+// --- Comparisons and choices. Truth is U32 1 or 0: masks can be summed and scanned directly. ---
 
 /// Operands of one dtype (any), broadcast. A comparison with NaN is 0.
 Tensor compare(CompareOp op, const Tensor& a, const Tensor& b, Site site = Site::current());
@@ -135,8 +135,9 @@ Tensor cat(std::initializer_list<Tensor> parts, int dim, Site site = Site::curre
 /// out[i,...] = table[index[i],...]; table [R,...] of any dtype, index [M] U32. Rows whose index is
 /// out of range are zero.
 Tensor gather(const Tensor& table, const Tensor& index, Site site = Site::current());
-/// table[index[i],...] = rows[i,...]; table contiguous, index [M] U32, rows [M,...]. The indices must be
-/// distinct: with equal ones the result is any mixture. An index out of range writes nothing.
+/// table[index[i],...] = rows[i,...]; table contiguous, index [M] U32, rows [M,...]. The indices
+/// must be distinct: with equal ones the result is any mixture. An index out of range writes
+/// nothing.
 void scatter_(const Tensor& table, const Tensor& index, const Tensor& rows,
               Site site = Site::current());
 

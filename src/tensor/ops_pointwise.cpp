@@ -8,9 +8,9 @@
 namespace millrace {
 namespace {
 
-constexpr const char* kUnaryNames[] = {"neg",  "abs", "exp", "log", "sqrt", "sigmoid",
-                                       "reciprocal", "square", "add", "sub", "mul", "div",
-                                       "min",  "max", "sub", "div", "clamp"};
+constexpr const char* kUnaryNames[] = {"neg",        "abs",    "exp", "log", "sqrt", "sigmoid",
+                                       "reciprocal", "square", "add", "sub", "mul",  "div",
+                                       "min",        "max",    "sub", "div", "clamp"};
 constexpr const char* kBinaryNames[] = {"add", "sub", "mul", "div", "min", "max"};
 constexpr const char* kCompareNames[] = {"eq", "lt", "le"};
 
@@ -23,7 +23,8 @@ UnaryOp with_scalar(BinaryOp op) {
   return static_cast<UnaryOp>(static_cast<uint32_t>(UnaryOp::AddScalar) +
                               static_cast<uint32_t>(op));
 }
-static_assert(static_cast<uint32_t>(UnaryOp::MaxScalar) - static_cast<uint32_t>(UnaryOp::AddScalar) ==
+static_assert(static_cast<uint32_t>(UnaryOp::MaxScalar) -
+                  static_cast<uint32_t>(UnaryOp::AddScalar) ==
               static_cast<uint32_t>(BinaryOp::Max));
 
 bool takes(UnaryOp op, Dtype dtype) {
@@ -31,7 +32,8 @@ bool takes(UnaryOp op, Dtype dtype) {
   if (dtype != Dtype::I32 && dtype != Dtype::U32) return false;
   switch (op) {
     case UnaryOp::Neg:
-    case UnaryOp::Abs: return dtype == Dtype::I32;
+    case UnaryOp::Abs:
+      return dtype == Dtype::I32;
     case UnaryOp::Square:
     case UnaryOp::AddScalar:
     case UnaryOp::SubScalar:
@@ -39,8 +41,10 @@ bool takes(UnaryOp op, Dtype dtype) {
     case UnaryOp::MinScalar:
     case UnaryOp::MaxScalar:
     case UnaryOp::SubFromScalar:
-    case UnaryOp::Clamp: return true;
-    default: return false;
+    case UnaryOp::Clamp:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -127,7 +131,8 @@ void launch_binary(BinaryOp op, const Tensor& out, const Tensor& a, const Tensor
 }
 
 void require_plain(UnaryOp op, const Tensor& x, const Site& site) {
-  if (op > UnaryOp::Square) fail(name_of(op), "needs a scalar; use binary() or clamp()", {&x}, site);
+  if (op > UnaryOp::Square)
+    fail(name_of(op), "needs a scalar; use binary() or clamp()", {&x}, site);
 }
 
 }  // namespace

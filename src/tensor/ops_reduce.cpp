@@ -18,8 +18,13 @@ Tensor reduce_middle(const char* name, ReduceOp op, bool mean, const Tensor& x, 
   do {
     const uint64_t n_chunks = (length + kReduceChunk - 1) / kReduceChunk;
     Tensor next = Tensor::empty(x.device(), Shape(outer, n_chunks, inner), x.dtype(), name, site);
-    const ReduceParams params{outer, length, inner, static_cast<uint32_t>(op),
-                              static_cast<uint32_t>(x.dtype()), n_chunks == 1 ? scale : 1.0f, 0};
+    const ReduceParams params{outer,
+                              length,
+                              inner,
+                              static_cast<uint32_t>(op),
+                              static_cast<uint32_t>(x.dtype()),
+                              n_chunks == 1 ? scale : 1.0f,
+                              0};
     launch(x.device(), KernelId::reduce_chunks, next.numel(),
            {write(next, site), read(level, site)}, params, site);
     level = next;

@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 IndexedRowsParams rows_params(const char* op, const Tensor& table, const Tensor& index,
-                       std::initializer_list<const Tensor*> operands, const Site& site) {
+                              std::initializer_list<const Tensor*> operands, const Site& site) {
   require_operands(op, operands, site);
   require_dtype(op, index, Dtype::U32, operands, site);
   if (table.rank() == 0 || index.rank() != 1) {

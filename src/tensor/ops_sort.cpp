@@ -93,10 +93,10 @@ SortedPairs radix_sort_pairs(const Tensor& keys, const Tensor& values, const Ten
             bindings[6], read(count, site)},
            params, site);
   } else {
-    launch(device, KernelId::radix_sort_pairs, n,
-           {bindings[0], bindings[1], bindings[2], bindings[3], bindings[4], bindings[5],
-            bindings[6]},
-           params, site);
+    launch(
+        device, KernelId::radix_sort_pairs, n,
+        {bindings[0], bindings[1], bindings[2], bindings[3], bindings[4], bindings[5], bindings[6]},
+        params, site);
   }
   return sorted;
 }

@@ -190,7 +190,8 @@ void Tensor::copy_(const Tensor& src, Site site) const {
   const Tensor from = src.expand(shape_, site);
   if (is_contiguous() && from.is_contiguous()) {
     Result<void> queued = device().copy(extent(), from.extent());
-    if (!queued.ok()) fail("copy_", queued.error().message, {this, &src}, site, queued.error().code);
+    if (!queued.ok())
+      fail("copy_", queued.error().message, {this, &src}, site, queued.error().code);
     return;
   }
   const PointwiseParams params = pointwise_params({this, &from}, shape_);

@@ -1,4 +1,4 @@
-// Tensor: a typed, shaped view of device memory. Copies and views share storage; nothing here waits.
+// Tensor: a typed, shaped view of device memory. Copies and views share storage; no call waits.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "device/device.h"
@@ -25,17 +26,20 @@ const char* to_string(Dtype dtype);
 
 /// The Dtype of a host type; other types do not compile.
 template <class T>
-constexpr Dtype dtype_of();
-template <>
-constexpr Dtype dtype_of<float>() { return Dtype::F32; }
-template <>
-constexpr Dtype dtype_of<int32_t>() { return Dtype::I32; }
-template <>
-constexpr Dtype dtype_of<uint32_t>() { return Dtype::U32; }
-template <>
-constexpr Dtype dtype_of<uint8_t>() { return Dtype::U8; }
-template <>
-constexpr Dtype dtype_of<uint64_t>() { return Dtype::U64; }
+constexpr Dtype dtype_of() {
+  if constexpr (std::is_same_v<T, float>)
+    return Dtype::F32;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return Dtype::I32;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return Dtype::U32;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return Dtype::U8;
+  else {
+    static_assert(std::is_same_v<T, uint64_t>, "no Dtype for this type");
+    return Dtype::U64;
+  }
+}
 
 constexpr int kMaxRank = 6;
 
@@ -46,7 +50,7 @@ class Shape {
   /// Shape{n, 3}: any integer types; implicit so that `{n, 3}` can be passed.
   template <std::integral... Extents>
   Shape(Extents... extents)  // NOLINT: implicit by design
-    requires(sizeof...(Extents) >= 1 && sizeof...(Extents) <= kMaxRank)
+      requires(sizeof...(Extents) >= 1 && sizeof...(Extents) <= kMaxRank)
       : extents_{static_cast<int64_t>(extents)...}, rank_(sizeof...(Extents)) {}
   /// The first `rank` of `extents`.
   Shape(const std::array<int64_t, kMaxRank>& extents, int rank) : extents_(extents), rank_(rank) {}
@@ -145,8 +149,8 @@ class Tensor {
   // Device work, queued in call order.
   /// This tensor if contiguous, otherwise a copy made on the device.
   Tensor contiguous(Site site = Site::current()) const;
-  /// Queues a transfer of `values` (consumed on return) into this tensor, strided or not; allowed at
-  /// any time, whatever queued work still uses the old contents.
+  /// Queues a transfer of `values` (consumed on return) into this tensor, strided or not; allowed
+  /// at any time, whatever queued work still uses the old contents.
   template <class T>
   void upload(std::span<const T> values, Site site = Site::current()) const {
     upload_bytes(std::as_bytes(values), dtype_of<T>(), site);

@@ -90,7 +90,9 @@ Tensor Tensor::expand(const Shape& shape, Site site) const {
     if (shape[dim] < 0 || (extent != 1 && extent != shape[dim])) {
       fail("expand", "cannot expand to " + shape.str(), {this}, site);
     }
-    out.strides_[dim] = extent == 1 && shape[dim] != 1 ? 0 : dim < added ? 1 : strides_[dim - added];
+    out.strides_[dim] = extent == 1 && shape[dim] != 1 ? 0
+                        : dim < added                  ? 1
+                                                       : strides_[dim - added];
   }
   return out;
 }

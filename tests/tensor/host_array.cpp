@@ -24,11 +24,16 @@ void append(const Ticket& ticket, std::vector<double>* values) {
 
 Tensor upload_plain(Device& device, const HostArray& array) {
   switch (array.dtype) {
-    case Dtype::F32: return upload_as<float>(device, array, array.shape);
-    case Dtype::I32: return upload_as<int32_t>(device, array, array.shape);
-    case Dtype::U32: return upload_as<uint32_t>(device, array, array.shape);
-    case Dtype::U8: return upload_as<uint8_t>(device, array, array.shape);
-    case Dtype::U64: return upload_as<uint64_t>(device, array, array.shape);
+    case Dtype::F32:
+      return upload_as<float>(device, array, array.shape);
+    case Dtype::I32:
+      return upload_as<int32_t>(device, array, array.shape);
+    case Dtype::U32:
+      return upload_as<uint32_t>(device, array, array.shape);
+    case Dtype::U8:
+      return upload_as<uint8_t>(device, array, array.shape);
+    case Dtype::U64:
+      return upload_as<uint64_t>(device, array, array.shape);
   }
   return {};
 }
@@ -105,11 +110,21 @@ HostArray read_blocking(const Tensor& tensor) {
   device.submit();
   device.wait_blocking(ticket.point(), {WaitReason::Test, "test.read"}).or_raise();
   switch (tensor.dtype()) {
-    case Dtype::F32: append<float>(ticket, &out.values); break;
-    case Dtype::I32: append<int32_t>(ticket, &out.values); break;
-    case Dtype::U32: append<uint32_t>(ticket, &out.values); break;
-    case Dtype::U8: append<uint8_t>(ticket, &out.values); break;
-    case Dtype::U64: append<uint64_t>(ticket, &out.values); break;
+    case Dtype::F32:
+      append<float>(ticket, &out.values);
+      break;
+    case Dtype::I32:
+      append<int32_t>(ticket, &out.values);
+      break;
+    case Dtype::U32:
+      append<uint32_t>(ticket, &out.values);
+      break;
+    case Dtype::U8:
+      append<uint8_t>(ticket, &out.values);
+      break;
+    case Dtype::U64:
+      append<uint64_t>(ticket, &out.values);
+      break;
   }
   return out;
 }

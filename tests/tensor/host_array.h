@@ -1,4 +1,5 @@
-// HostArray: a host copy of a tensor for references, seeded inputs, and the views that tests feed to ops.
+// HostArray: a host copy of a tensor for references, seeded inputs, and the views that tests feed
+// to ops.
 #pragma once
 
 #include <functional>
@@ -29,9 +30,9 @@ enum class Layout { Plain, Transposed, Sliced, Strided };
 constexpr Layout kLayouts[] = {Layout::Plain, Layout::Transposed, Layout::Sliced, Layout::Strided};
 const char* to_string(Layout layout);
 
-/// `array` on the device, as a view of the given layout: Transposed reverses the dimensions in storage,
-/// Sliced sits inside a storage larger by two in the first dimension, Strided takes every other element
-/// of the last one.
+/// `array` on the device, as a view of the given layout: Transposed reverses the dimensions in
+/// storage, Sliced sits inside a storage larger by two in the first dimension, Strided takes every
+/// other element of the last one.
 Tensor to_device(Device& device, const HostArray& array, Layout layout = Layout::Plain);
 
 /// The tensor's elements, waiting for them with reason Test. An empty tensor gives no values.

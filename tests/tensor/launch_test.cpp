@@ -11,8 +11,14 @@ namespace millrace::test {
 namespace {
 
 RandomParams uniform_params(uint64_t n) {
-  return {n, 1, 2, static_cast<uint32_t>(RandomPurpose::TensorOp),
-          static_cast<uint32_t>(RandomKind::Uniform), 0, 1, 0};
+  return {n,
+          1,
+          2,
+          static_cast<uint32_t>(RandomPurpose::TensorOp),
+          static_cast<uint32_t>(RandomKind::Uniform),
+          0,
+          1,
+          0};
 }
 
 TEST(Launch, RunsAKernelOfTheTable) {
@@ -43,7 +49,9 @@ TEST(Launch, MarksRefuseWhatAKernelCannotTake) {
   const Tensor x = Tensor::zeros(*device, {2, 3}, Dtype::F32, "test");
   EXPECT_NE(error_of([&] { read(x.transpose(0, 1)); }).find("read: the tensor is not contiguous"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { update(x.unsqueeze(0).expand({2, 2, 3})); }).find("expanded"),
+  EXPECT_NE(error_of([&] {
+              update(x.unsqueeze(0).expand({2, 2, 3}));
+            }).find("expanded"),
             std::string::npos);
   EXPECT_NE(error_of([&] { write(Tensor()); }).find("undefined; called at launch_test.cpp:"),
             std::string::npos);
@@ -52,8 +60,9 @@ TEST(Launch, MarksRefuseWhatAKernelCannotTake) {
 TEST(Launch, FailureNamesTheKernelAndTheCallSite) {
   const auto device = open_checked("cpu:2");
   const Tensor x = Tensor::zeros(*device, {10}, Dtype::F32, "test");
-  const std::string message = error_of(
-      [&] { launch(*device, KernelId::random_fill, 10, {write(x), read(x)}, uniform_params(10)); });
+  const std::string message = error_of([&] {
+    launch(*device, KernelId::random_fill, 10, {write(x), read(x)}, uniform_params(10));
+  });
   EXPECT_NE(message.find("random_fill"), std::string::npos) << message;
   EXPECT_NE(message.find("launch_test.cpp:"), std::string::npos) << message;
 }

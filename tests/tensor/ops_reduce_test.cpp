@@ -33,9 +33,10 @@ const Row kRows[] = {
      [](const std::vector<double>& x) { return *std::max_element(x.begin(), x.end()); }},
 };
 
-// One past a chunk (1024), one past a second level (1024^2 is left to the large test), and odd ones.
-const Shape kShapes[] = {Shape(1), Shape(15), Shape(1025), Shape(40001), Shape(3, 1025),
-                         Shape(2049, 3), Shape(5, 1030, 7)};
+// One past a chunk (1024), one past a second level (1024^2 is left to the large test), and odd
+// ones.
+const Shape kShapes[] = {Shape(1),       Shape(15),      Shape(1025),      Shape(40001),
+                         Shape(3, 1025), Shape(2049, 3), Shape(5, 1030, 7)};
 
 TEST(Reduce, OverAllEqualsTheReferenceAndNeverWaits) {
   const auto device = open_checked("cpu:2,lazy");
@@ -63,8 +64,8 @@ TEST(Reduce, AlongADimensionEqualsTheReference) {
       for (int dim = 0; dim < shape.rank(); ++dim) {
         SCOPED_TRACE(std::string(row.name) + " " + shape.str() + " along " + std::to_string(dim));
         const HostArray host = make_array(shape, Dtype::F32, -1, 3, 22);
-        const HostArray found =
-            read_blocking(row.along(to_device(*device, host, Layout::Transposed), dim, Site::current()));
+        const HostArray found = read_blocking(
+            row.along(to_device(*device, host, Layout::Transposed), dim, Site::current()));
         uint64_t inner = 1, outer = 1;
         for (int i = 0; i < shape.rank(); ++i) (i < dim ? outer : inner) *= i == dim ? 1 : shape[i];
         ASSERT_EQ(found.values.size(), outer * inner);
@@ -89,8 +90,10 @@ TEST(Reduce, GivesTheSameBitsForAnyNumberOfThreads) {
     const auto device = open_checked(id);
     const Tensor x = to_device(*device, host);
     const Tensor rows = x.slice(0, 0, 1024 * 1024).reshape({1024, -1});
-    results.push_back(read_blocking(cat({reduce_sum(x), reduce_mean(x), reduce_sum(rows, 0),
-                                         reduce_sum(rows, 1)}, 0)).values);
+    results.push_back(
+        read_blocking(
+            cat({reduce_sum(x), reduce_mean(x), reduce_sum(rows, 0), reduce_sum(rows, 1)}, 0))
+            .values);
   }
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);

@@ -30,7 +30,8 @@ TEST(Cat, JoinsPartsOfAnyLayoutAlongAnyAxisOnTheDevice) {
         wanted[dim] += 1;
         ASSERT_EQ(joined.shape(), wanted);
         EXPECT_EQ(read_blocking(joined.slice(dim, 0, shapes[0][dim])).values, hosts[0].values);
-        EXPECT_EQ(read_blocking(joined.slice(dim, shapes[0][dim], wanted[dim])).values, hosts[1].values);
+        EXPECT_EQ(read_blocking(joined.slice(dim, shapes[0][dim], wanted[dim])).values,
+                  hosts[1].values);
       }
     }
   }
@@ -94,14 +95,17 @@ TEST(Random, IsAFunctionOfTheElementAlone) {
     ASSERT_FLOAT_EQ(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2]);
   }
   // A shorter tensor holds the same first elements.
-  const HostArray head = read_blocking(random_normal(*device, {5}, 7, 3, RandomPurpose::TensorOp, 5, 2));
+  const HostArray head =
+      read_blocking(random_normal(*device, {5}, 7, 3, RandomPurpose::TensorOp, 5, 2));
   EXPECT_EQ(head.values, std::vector<double>(z.values.begin(), z.values.begin() + 5));
 }
 
 TEST(Random, HasTheMomentsAskedFor) {
   const auto device = open_checked("cpu:2");
-  const HostArray u = read_blocking(random_uniform(*device, {100000}, 1, 0, RandomPurpose::TensorOp));
-  const HostArray z = read_blocking(random_normal(*device, {100000}, 1, 0, RandomPurpose::TensorOp));
+  const HostArray u =
+      read_blocking(random_uniform(*device, {100000}, 1, 0, RandomPurpose::TensorOp));
+  const HostArray z =
+      read_blocking(random_normal(*device, {100000}, 1, 0, RandomPurpose::TensorOp));
   double mean_u = 0, mean_z = 0, square_z = 0;
   for (int i = 0; i < 100000; ++i) {
     ASSERT_GT(u.values[i], 0);

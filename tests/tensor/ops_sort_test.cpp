@@ -78,7 +78,8 @@ std::vector<uint32_t> sorted_order(const HostArray& keys, uint64_t n, const Bits
     const auto key = static_cast<uint64_t>(keys.values[i]) >> bits.begin;
     return width == 64 ? key : key & ((uint64_t{1} << width) - 1);
   };
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return digit(a) < digit(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return digit(a) < digit(b); });
   return order;
 }
 
@@ -101,8 +102,8 @@ TEST(RadixSort, EqualsStableSortOnTheBitsAskedFor) {
   const auto device = open_checked("cpu:2,lazy");
   for (const Bits& bits : kBits) {
     for (int64_t n : kCounts) {
-      SCOPED_TRACE(std::to_string(n) + " " + to_string(bits.dtype) + " " + std::to_string(bits.begin) +
-                   ".." + std::to_string(bits.end));
+      SCOPED_TRACE(std::to_string(n) + " " + to_string(bits.dtype) + " " +
+                   std::to_string(bits.begin) + ".." + std::to_string(bits.end));
       const HostArray keys = make_array(Shape(n), bits.dtype, 0, bits.high, 71);
       const Tensor x = to_device(*device, keys, n % 2 ? Layout::Strided : Layout::Plain);
       const Tensor values = numbered(*device, n);
@@ -122,7 +123,8 @@ TEST(RadixSort, StopsAtTheCountOnTheDevice) {
   const Tensor x = to_device(*device, keys), values = numbered(*device, 40000);
   for (uint32_t count : {0u, 1u, 16385u, 40000u, 4000000000u}) {
     SCOPED_TRACE(count);
-    const SortedPairs sorted = radix_sort_pairs(x, values, count_tensor(*device, count), bits.begin, bits.end);
+    const SortedPairs sorted =
+        radix_sort_pairs(x, values, count_tensor(*device, count), bits.begin, bits.end);
     expect_sorted(sorted, keys, std::min<uint64_t>(count, 40000), bits);
   }
 }

@@ -1,5 +1,5 @@
-// The table of pointwise operations: value against float64 on the host, for every layout and size, and no
-// host wait while recording.
+// The table of pointwise operations: value against float64 on the host, for every layout and size,
+// and no host wait while recording.
 #include "tensor/ops.h"
 
 #include <gtest/gtest.h>
@@ -51,66 +51,186 @@ constexpr Dtype F32 = Dtype::F32, I32 = Dtype::I32, U32 = Dtype::U32, U8 = Dtype
 
 // A tolerance of 6e-7 is five units in the last place: float32 libm against float64.
 const Row kRows[] = {
-    {"neg", 1, F32, F32, -3, 3, 0, [](Operands x) { return neg(x[0]); }, [](const double* x) { return -x[0]; }},
-    {"neg I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return neg(x[0]); }, [](const double* x) { return -x[0]; }},
-    {"abs", 1, F32, F32, -3, 3, 0, [](Operands x) { return abs(x[0]); }, [](const double* x) { return std::fabs(x[0]); }},
-    {"abs I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return abs(x[0]); }, [](const double* x) { return std::fabs(x[0]); }},
-    {"exp", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return exp(x[0]); }, [](const double* x) { return std::exp(x[0]); }},
-    {"log", 1, F32, F32, 2, 9, 6e-7, [](Operands x) { return log(x[0]); }, [](const double* x) { return std::log(x[0]); }},
-    {"sqrt", 1, F32, F32, 0, 9, 6e-7, [](Operands x) { return sqrt(x[0]); }, [](const double* x) { return std::sqrt(x[0]); }},
-    {"sigmoid", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return sigmoid(x[0]); }, [](const double* x) { return 1 / (1 + std::exp(-x[0])); }},
-    {"reciprocal", 1, F32, F32, 1, 9, 6e-7, [](Operands x) { return reciprocal(x[0]); }, [](const double* x) { return 1 / x[0]; }},
-    {"square", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return square(x[0]); }, [](const double* x) { return x[0] * x[0]; }},
-    {"square U32 wraps", 1, U32, U32, 0, 94906265, 0, [](Operands x) { return square(x[0]); }, [](const double* x) { return wrap_u32(x[0] * x[0]); }},
-    {"clamp", 1, F32, F32, -3, 3, 0, [](Operands x) { return clamp(x[0], -1, 2); }, [](const double* x) { return std::clamp(x[0], -1.0, 2.0); }},
-    {"clamp I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return clamp(x[0], -4, 2); }, [](const double* x) { return std::clamp(x[0], -4.0, 2.0); }},
-    {"unary_out into a strided view", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor out = strided_like(x[0]); unary_out(UnaryOp::Neg, out, x[0]); return out; }, [](const double* x) { return -x[0]; }},
-    {"unary_out onto the operand", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = copy_of(x[0]); unary_out(UnaryOp::Neg, y, y); return y; }, [](const double* x) { return -x[0]; }},
-    {"unary_ in place", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = copy_of(x[0]); unary_(UnaryOp::Abs, y); return y; }, [](const double* x) { return std::fabs(x[0]); }},
-    {"clamp_ on a strided view", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = strided_copy_of(x[0]); clamp_(y, -1, 1); return y; }, [](const double* x) { return std::clamp(x[0], -1.0, 1.0); }},
+    {"neg", 1, F32, F32, -3, 3, 0, [](Operands x) { return neg(x[0]); },
+     [](const double* x) { return -x[0]; }},
+    {"neg I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return neg(x[0]); },
+     [](const double* x) { return -x[0]; }},
+    {"abs", 1, F32, F32, -3, 3, 0, [](Operands x) { return abs(x[0]); },
+     [](const double* x) { return std::fabs(x[0]); }},
+    {"abs I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return abs(x[0]); },
+     [](const double* x) { return std::fabs(x[0]); }},
+    {"exp", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return exp(x[0]); },
+     [](const double* x) { return std::exp(x[0]); }},
+    {"log", 1, F32, F32, 2, 9, 6e-7, [](Operands x) { return log(x[0]); },
+     [](const double* x) { return std::log(x[0]); }},
+    {"sqrt", 1, F32, F32, 0, 9, 6e-7, [](Operands x) { return sqrt(x[0]); },
+     [](const double* x) { return std::sqrt(x[0]); }},
+    {"sigmoid", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return sigmoid(x[0]); },
+     [](const double* x) { return 1 / (1 + std::exp(-x[0])); }},
+    {"reciprocal", 1, F32, F32, 1, 9, 6e-7, [](Operands x) { return reciprocal(x[0]); },
+     [](const double* x) { return 1 / x[0]; }},
+    {"square", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return square(x[0]); },
+     [](const double* x) { return x[0] * x[0]; }},
+    {"square U32 wraps", 1, U32, U32, 0, 94906265, 0, [](Operands x) { return square(x[0]); },
+     [](const double* x) { return wrap_u32(x[0] * x[0]); }},
+    {"clamp", 1, F32, F32, -3, 3, 0, [](Operands x) { return clamp(x[0], -1, 2); },
+     [](const double* x) { return std::clamp(x[0], -1.0, 2.0); }},
+    {"clamp I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return clamp(x[0], -4, 2); },
+     [](const double* x) { return std::clamp(x[0], -4.0, 2.0); }},
+    {"unary_out into a strided view", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor out = strided_like(x[0]);
+       unary_out(UnaryOp::Neg, out, x[0]);
+       return out;
+     },
+     [](const double* x) { return -x[0]; }},
+    {"unary_out onto the operand", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = copy_of(x[0]);
+       unary_out(UnaryOp::Neg, y, y);
+       return y;
+     },
+     [](const double* x) { return -x[0]; }},
+    {"unary_ in place", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = copy_of(x[0]);
+       unary_(UnaryOp::Abs, y);
+       return y;
+     },
+     [](const double* x) { return std::fabs(x[0]); }},
+    {"clamp_ on a strided view", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = strided_copy_of(x[0]);
+       clamp_(y, -1, 1);
+       return y;
+     },
+     [](const double* x) { return std::clamp(x[0], -1.0, 1.0); }},
 
-    {"add", 2, F32, F32, -3, 3, 0, [](Operands x) { return add(x[0], x[1]); }, [](const double* x) { return as_float(x[0] + x[1]); }},
-    {"add U32 wraps", 2, U32, U32, 0, 4294967295.0, 0, [](Operands x) { return add(x[0], x[1]); }, [](const double* x) { return wrap_u32(x[0] + x[1]); }},
-    {"add I32 wraps", 2, I32, I32, -2147483648.0, 2147483647.0, 0, [](Operands x) { return add(x[0], x[1]); }, [](const double* x) { return wrap_i32(x[0] + x[1]); }},
-    {"sub", 2, F32, F32, -3, 3, 0, [](Operands x) { return sub(x[0], x[1]); }, [](const double* x) { return as_float(x[0] - x[1]); }},
-    {"sub U32 wraps", 2, U32, U32, 0, 99, 0, [](Operands x) { return sub(x[0], x[1]); }, [](const double* x) { return wrap_u32(x[0] - x[1]); }},
-    {"mul", 2, F32, F32, -3, 3, 0, [](Operands x) { return mul(x[0], x[1]); }, [](const double* x) { return as_float(x[0] * x[1]); }},
-    {"div", 2, F32, F32, 1, 3, 0, [](Operands x) { return div(x[0], x[1]); }, [](const double* x) { return as_float(x[0] / x[1]); }},
-    {"min", 2, F32, F32, -3, 3, 0, [](Operands x) { return min(x[0], x[1]); }, [](const double* x) { return std::min(x[0], x[1]); }},
-    {"max I32", 2, I32, I32, -9, 9, 0, [](Operands x) { return max(x[0], x[1]); }, [](const double* x) { return std::max(x[0], x[1]); }},
-    {"add_ in place", 2, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = copy_of(x[0]); add_(y, x[1]); return y; }, [](const double* x) { return as_float(x[0] + x[1]); }},
-    {"mul_ on a strided view", 2, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = strided_copy_of(x[0]); mul_(y, x[1]); return y; }, [](const double* x) { return as_float(x[0] * x[1]); }},
-    {"sub_ of itself", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = copy_of(x[0]); sub_(y, y); return y; }, [](const double*) { return 0.0; }},
-    {"binary_out into a strided view", 2, F32, F32, -3, 3, 0, [](Operands x) { Tensor out = strided_like(x[0]); binary_out(BinaryOp::Sub, out, x[0], x[1]); return out; }, [](const double* x) { return as_float(x[0] - x[1]); }},
-    {"binary_out onto an operand", 2, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = copy_of(x[0]); binary_out(BinaryOp::Mul, y, y, x[1]); return y; }, [](const double* x) { return as_float(x[0] * x[1]); }},
+    {"add", 2, F32, F32, -3, 3, 0, [](Operands x) { return add(x[0], x[1]); },
+     [](const double* x) { return as_float(x[0] + x[1]); }},
+    {"add U32 wraps", 2, U32, U32, 0, 4294967295.0, 0, [](Operands x) { return add(x[0], x[1]); },
+     [](const double* x) { return wrap_u32(x[0] + x[1]); }},
+    {"add I32 wraps", 2, I32, I32, -2147483648.0, 2147483647.0, 0,
+     [](Operands x) { return add(x[0], x[1]); },
+     [](const double* x) { return wrap_i32(x[0] + x[1]); }},
+    {"sub", 2, F32, F32, -3, 3, 0, [](Operands x) { return sub(x[0], x[1]); },
+     [](const double* x) { return as_float(x[0] - x[1]); }},
+    {"sub U32 wraps", 2, U32, U32, 0, 99, 0, [](Operands x) { return sub(x[0], x[1]); },
+     [](const double* x) { return wrap_u32(x[0] - x[1]); }},
+    {"mul", 2, F32, F32, -3, 3, 0, [](Operands x) { return mul(x[0], x[1]); },
+     [](const double* x) { return as_float(x[0] * x[1]); }},
+    {"div", 2, F32, F32, 1, 3, 0, [](Operands x) { return div(x[0], x[1]); },
+     [](const double* x) { return as_float(x[0] / x[1]); }},
+    {"min", 2, F32, F32, -3, 3, 0, [](Operands x) { return min(x[0], x[1]); },
+     [](const double* x) { return std::min(x[0], x[1]); }},
+    {"max I32", 2, I32, I32, -9, 9, 0, [](Operands x) { return max(x[0], x[1]); },
+     [](const double* x) { return std::max(x[0], x[1]); }},
+    {"add_ in place", 2, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = copy_of(x[0]);
+       add_(y, x[1]);
+       return y;
+     },
+     [](const double* x) { return as_float(x[0] + x[1]); }},
+    {"mul_ on a strided view", 2, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = strided_copy_of(x[0]);
+       mul_(y, x[1]);
+       return y;
+     },
+     [](const double* x) { return as_float(x[0] * x[1]); }},
+    {"sub_ of itself", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = copy_of(x[0]);
+       sub_(y, y);
+       return y;
+     },
+     [](const double*) { return 0.0; }},
+    {"binary_out into a strided view", 2, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor out = strided_like(x[0]);
+       binary_out(BinaryOp::Sub, out, x[0], x[1]);
+       return out;
+     },
+     [](const double* x) { return as_float(x[0] - x[1]); }},
+    {"binary_out onto an operand", 2, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = copy_of(x[0]);
+       binary_out(BinaryOp::Mul, y, y, x[1]);
+       return y;
+     },
+     [](const double* x) { return as_float(x[0] * x[1]); }},
 
-    {"add scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return add(x[0], 1.5); }, [](const double* x) { return as_float(x[0] + 1.5); }},
-    {"sub scalar U32 wraps", 1, U32, U32, 0, 9, 0, [](Operands x) { return sub(x[0], 5.0); }, [](const double* x) { return wrap_u32(x[0] - 5); }},
-    {"mul scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return mul(x[0], 1.5); }, [](const double* x) { return as_float(x[0] * 1.5); }},
-    {"div scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return div(x[0], 1.5); }, [](const double* x) { return as_float(x[0] / 1.5); }},
-    {"min scalar", 1, I32, I32, -9, 9, 0, [](Operands x) { return min(x[0], 2.0); }, [](const double* x) { return std::min(x[0], 2.0); }},
-    {"max scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return max(x[0], 0.5); }, [](const double* x) { return std::max(x[0], 0.5); }},
-    {"scalar minus", 1, F32, F32, -3, 3, 0, [](Operands x) { return binary(BinaryOp::Sub, 1.0, x[0]); }, [](const double* x) { return as_float(1 - x[0]); }},
-    {"scalar over", 1, F32, F32, 1, 3, 0, [](Operands x) { return binary(BinaryOp::Div, 1.5, x[0]); }, [](const double* x) { return as_float(1.5 / x[0]); }},
-    {"div_ scalar in place", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor y = copy_of(x[0]); div_(y, 4.0); return y; }, [](const double* x) { return x[0] / 4; }},
-    {"binary_out scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { Tensor out = strided_like(x[0]); binary_out(BinaryOp::Max, out, x[0], 0.0); return out; }, [](const double* x) { return std::max(x[0], 0.0); }},
+    {"add scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return add(x[0], 1.5); },
+     [](const double* x) { return as_float(x[0] + 1.5); }},
+    {"sub scalar U32 wraps", 1, U32, U32, 0, 9, 0, [](Operands x) { return sub(x[0], 5.0); },
+     [](const double* x) { return wrap_u32(x[0] - 5); }},
+    {"mul scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return mul(x[0], 1.5); },
+     [](const double* x) { return as_float(x[0] * 1.5); }},
+    {"div scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return div(x[0], 1.5); },
+     [](const double* x) { return as_float(x[0] / 1.5); }},
+    {"min scalar", 1, I32, I32, -9, 9, 0, [](Operands x) { return min(x[0], 2.0); },
+     [](const double* x) { return std::min(x[0], 2.0); }},
+    {"max scalar", 1, F32, F32, -3, 3, 0, [](Operands x) { return max(x[0], 0.5); },
+     [](const double* x) { return std::max(x[0], 0.5); }},
+    {"scalar minus", 1, F32, F32, -3, 3, 0,
+     [](Operands x) { return binary(BinaryOp::Sub, 1.0, x[0]); },
+     [](const double* x) { return as_float(1 - x[0]); }},
+    {"scalar over", 1, F32, F32, 1, 3, 0,
+     [](Operands x) { return binary(BinaryOp::Div, 1.5, x[0]); },
+     [](const double* x) { return as_float(1.5 / x[0]); }},
+    {"div_ scalar in place", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor y = copy_of(x[0]);
+       div_(y, 4.0);
+       return y;
+     },
+     [](const double* x) { return x[0] / 4; }},
+    {"binary_out scalar", 1, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       Tensor out = strided_like(x[0]);
+       binary_out(BinaryOp::Max, out, x[0], 0.0);
+       return out;
+     },
+     [](const double* x) { return std::max(x[0], 0.0); }},
 
-    {"eq", 2, I32, U32, -2, 2, 0, [](Operands x) { return eq(x[0], x[1]); }, [](const double* x) { return x[0] == x[1] ? 1.0 : 0.0; }},
-    {"lt", 2, F32, U32, -3, 3, 0, [](Operands x) { return lt(x[0], x[1]); }, [](const double* x) { return x[0] < x[1] ? 1.0 : 0.0; }},
-    {"le U64", 2, U64, U32, 0, 1e15, 0, [](Operands x) { return le(x[0], x[1]); }, [](const double* x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
-    {"le U8", 2, U8, U32, 0, 4, 0, [](Operands x) { return le(x[0], x[1]); }, [](const double* x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
-    {"where", 3, F32, F32, -3, 3, 0, [](Operands x) { return where(lt(x[2], Tensor::zeros(x[2].device(), {}, F32, "test")), x[0], x[1]); }, [](const double* x) { return x[2] < 0 ? x[0] : x[1]; }},
-    {"where U64", 2, U64, U64, 0, 1e15, 0, [](Operands x) { return where(le(x[0], x[1]), x[0], x[1]); }, [](const double* x) { return std::min(x[0], x[1]); }},
+    {"eq", 2, I32, U32, -2, 2, 0, [](Operands x) { return eq(x[0], x[1]); },
+     [](const double* x) { return x[0] == x[1] ? 1.0 : 0.0; }},
+    {"lt", 2, F32, U32, -3, 3, 0, [](Operands x) { return lt(x[0], x[1]); },
+     [](const double* x) { return x[0] < x[1] ? 1.0 : 0.0; }},
+    {"le U64", 2, U64, U32, 0, 1e15, 0, [](Operands x) { return le(x[0], x[1]); },
+     [](const double* x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
+    {"le U8", 2, U8, U32, 0, 4, 0, [](Operands x) { return le(x[0], x[1]); },
+     [](const double* x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
+    {"where", 3, F32, F32, -3, 3, 0,
+     [](Operands x) {
+       return where(lt(x[2], Tensor::zeros(x[2].device(), {}, F32, "test")), x[0], x[1]);
+     },
+     [](const double* x) { return x[2] < 0 ? x[0] : x[1]; }},
+    {"where U64", 2, U64, U64, 0, 1e15, 0,
+     [](Operands x) { return where(le(x[0], x[1]), x[0], x[1]); },
+     [](const double* x) { return std::min(x[0], x[1]); }},
 
-    {"cast F32 to I32", 1, F32, I32, -99, 99, 0, [](Operands x) { return cast(x[0], I32); }, [](const double* x) { return std::trunc(x[0]); }},
-    {"cast F32 to U8 saturates", 1, F32, U8, -400, 400, 0, [](Operands x) { return cast(x[0], U8); }, [](const double* x) { return std::clamp(std::trunc(x[0]), 0.0, 255.0); }},
-    {"cast F32 to I32 saturates", 1, F32, I32, -4e9, 4e9, 0, [](Operands x) { return cast(x[0], I32); }, [](const double* x) { return std::clamp(std::trunc(x[0]), -2147483648.0, 2147483647.0); }},
-    {"cast U8 to F32", 1, U8, F32, 0, 255, 0, [](Operands x) { return cast(x[0], F32); }, [](const double* x) { return x[0]; }},
-    {"cast U32 to U8 wraps", 1, U32, U8, 0, 4e9, 0, [](Operands x) { return cast(x[0], U8); }, [](const double* x) { return static_cast<double>(static_cast<uint32_t>(x[0]) & 255u); }},
-    {"cast U32 to U64", 1, U32, U64, 0, 4e9, 0, [](Operands x) { return cast(x[0], U64); }, [](const double* x) { return x[0]; }},
-    {"cast U64 to U32 wraps", 1, U64, U32, 0, 1e15, 0, [](Operands x) { return cast(x[0], U32); }, [](const double* x) { return wrap_u32(x[0]); }},
-    {"cast I32 to U32 wraps", 1, I32, U32, -9, 9, 0, [](Operands x) { return cast(x[0], U32); }, [](const double* x) { return wrap_u32(x[0]); }},
-    {"contiguous U8", 1, U8, U8, 0, 255, 0, [](Operands x) { return x[0].contiguous(); }, [](const double* x) { return x[0]; }},
+    {"cast F32 to I32", 1, F32, I32, -99, 99, 0, [](Operands x) { return cast(x[0], I32); },
+     [](const double* x) { return std::trunc(x[0]); }},
+    {"cast F32 to U8 saturates", 1, F32, U8, -400, 400, 0,
+     [](Operands x) { return cast(x[0], U8); },
+     [](const double* x) { return std::clamp(std::trunc(x[0]), 0.0, 255.0); }},
+    {"cast F32 to I32 saturates", 1, F32, I32, -4e9, 4e9, 0,
+     [](Operands x) { return cast(x[0], I32); },
+     [](const double* x) { return std::clamp(std::trunc(x[0]), -2147483648.0, 2147483647.0); }},
+    {"cast U8 to F32", 1, U8, F32, 0, 255, 0, [](Operands x) { return cast(x[0], F32); },
+     [](const double* x) { return x[0]; }},
+    {"cast U32 to U8 wraps", 1, U32, U8, 0, 4e9, 0, [](Operands x) { return cast(x[0], U8); },
+     [](const double* x) { return static_cast<double>(static_cast<uint32_t>(x[0]) & 255u); }},
+    {"cast U32 to U64", 1, U32, U64, 0, 4e9, 0, [](Operands x) { return cast(x[0], U64); },
+     [](const double* x) { return x[0]; }},
+    {"cast U64 to U32 wraps", 1, U64, U32, 0, 1e15, 0, [](Operands x) { return cast(x[0], U32); },
+     [](const double* x) { return wrap_u32(x[0]); }},
+    {"cast I32 to U32 wraps", 1, I32, U32, -9, 9, 0, [](Operands x) { return cast(x[0], U32); },
+     [](const double* x) { return wrap_u32(x[0]); }},
+    {"contiguous U8", 1, U8, U8, 0, 255, 0, [](Operands x) { return x[0].contiguous(); },
+     [](const double* x) { return x[0]; }},
 };
 
 /// Shapes of the operands of one run; the first has the broadcast shape.
@@ -121,8 +241,9 @@ struct Sizes {
 
 // 16,384 is a block of the pointwise kernels.
 const Sizes kSizes[] = {
-    {Shape(0), Shape(0)},          {Shape(4, 0, 3), Shape(3)},    {Shape(1), Shape(1)},
-    {Shape(17), Shape(1)},         {Shape(16385), Shape(16385)},  {Shape(129, 3), Shape(129, 1)},
+    {Shape(0), Shape(0)},           {Shape(4, 0, 3), Shape(3)},
+    {Shape(1), Shape(1)},           {Shape(17), Shape(1)},
+    {Shape(16385), Shape(16385)},   {Shape(129, 3), Shape(129, 1)},
     {Shape(65, 3, 7), Shape(3, 1)}, {Shape(2, 3, 1, 2, 3, 2), Shape(1, 3, 2)},
 };
 
@@ -137,7 +258,8 @@ void run_row(Device& device, const Row& row, const Sizes& sizes, Layout layout) 
   std::vector<HostArray> hosts;
   std::vector<Tensor> operands;
   for (int i = 0; i < row.n_operands; ++i) {
-    hosts.push_back(make_array(i == 0 ? sizes.first : sizes.others, row.in, row.low, row.high, 11 + i));
+    hosts.push_back(
+        make_array(i == 0 ? sizes.first : sizes.others, row.in, row.low, row.high, 11 + i));
     operands.push_back(to_device(device, hosts.back(), layout));
   }
   const uint64_t waits = waits_of(device);
@@ -209,20 +331,30 @@ TEST(Ops, NameTheOperandsAndTheCallSiteInErrors) {
     const char* message;
   };
   const Bad cases[] = {
-      {[&] { add(a, b); }, "add: shapes do not broadcast; operands [4,3] F32, [2] F32; called at ops_test.cpp:"},
+      {[&] { add(a, b); },
+       "add: shapes do not broadcast; operands [4,3] F32, [2] F32; called at ops_test.cpp:"},
       {[&] { add(a, u); }, "add: dtypes differ; cast one; operands [4,3] F32, [3] U32; called at"},
       {[&] { div(u, u); }, "div: does not take U32"},
       {[&] { exp(u); }, "exp: does not take U32"},
       {[&] { add(u, 0.5); }, "add: 0.5 is not a value of U32"},
-      {[&] { add_(b.unsqueeze(0).expand({5, 2}), 1.0); }, "an expanded view cannot be written"},
-      {[&] { add_(u, Tensor::zeros(*device, {2, 3}, U32, "test")); }, "does not broadcast to the first"},
+      {[&] {
+         add_(b.unsqueeze(0).expand({5, 2}), 1.0);
+       },
+       "an expanded view cannot be written"},
+      {[&] {
+         add_(u, Tensor::zeros(*device, {2, 3}, U32, "test"));
+       },
+       "does not broadcast to the first"},
       {[&] { add(Tensor(), a); }, "add: an operand is undefined; operands undefined, [4,3] F32"},
       {[&] { unary_out(UnaryOp::Neg, b, a); }, "neg: the output needs the operand's shape"},
       {[&] { where(a, a, a); }, "where: needs U32, found F32"},
       {[&] { reduce_mean(u); }, "reduce_mean: does not take U32"},
       {[&] { reduce_sum(a, 2); }, "reduce_sum: dimension 2 is outside a rank of 2"},
       {[&] { reduce_max(a.slice(0, 0, 0)); }, "reduce_max: nothing to reduce"},
-      {[&] { cat({a, b}, 0); }, "cat: extents other than 0 differ; operands [4,3] F32, [2] F32"},
+      {[&] {
+         cat({a, b}, 0);
+       },
+       "cat: extents other than 0 differ; operands [4,3] F32, [2] F32"},
       {[&] { gather(a, a); }, "gather: needs U32, found F32"},
       {[&] { scatter_(a, u, a); }, "scatter_: the rows must be [3,3]"},
       {[&] { exclusive_scan(a); }, "exclusive_scan: needs U32, found F32"},

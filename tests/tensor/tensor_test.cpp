@@ -147,25 +147,48 @@ TEST(Tensor, ErrorsNameTheOperandAndTheCallSite) {
   };
   const Bad cases[] = {
       {[&] { Tensor().contiguous(); }, "contiguous: an operand is undefined"},
-      {[&] { x.reshape({4, 2}); },
+      {[&] {
+         x.reshape({4, 2});
+       },
        "reshape: 6 elements do not make [4,2]; operands [2,3] F32; called at tensor_test.cpp:"},
-      {[&] { x.reshape({-1, -1}); }, "at most one extent may be -1"},
+      {[&] {
+         x.reshape({-1, -1});
+       },
+       "at most one extent may be -1"},
       {[&] { x.transpose(0, 1).reshape({6}); }, "not contiguous; call contiguous() first"},
       {[&] { x.transpose(0, 1).slice(); }, "slice: the tensor is not contiguous"},
       {[&] { x.slice(1, 2, 4); }, "slice: [2,4) is outside dimension 1"},
       {[&] { x.select(2, 0); }, "select: dimension 2 is outside a rank of 2"},
-      {[&] { x.permute({0, 0}); }, "permute: 0 given twice"},
+      {[&] {
+         x.permute({0, 0});
+       },
+       "permute: 0 given twice"},
       {[&] { x.squeeze(0); }, "squeeze: dimension 0 is not of extent 1"},
-      {[&] { x.expand({3, 3}); }, "expand: cannot expand to [3,3]"},
-      {[&] { x.unsqueeze(0).expand({4, 2, 3}).fill_(0); }, "an expanded view cannot be written"},
-      {[&] { x.unsqueeze(0).expand({4, 2, 3}).copy_(x); }, "an expanded view cannot be written"},
+      {[&] {
+         x.expand({3, 3});
+       },
+       "expand: cannot expand to [3,3]"},
+      {[&] {
+         x.unsqueeze(0).expand({4, 2, 3}).fill_(0);
+       },
+       "an expanded view cannot be written"},
+      {[&] {
+         x.unsqueeze(0).expand({4, 2, 3}).copy_(x);
+       },
+       "an expanded view cannot be written"},
       {[&] { x.upload(std::vector<float>(5)); }, "upload: 20 bytes given, 24 needed"},
       {[&] { x.upload(std::vector<uint32_t>(6)); }, "upload: needs U32, found F32"},
-      {[&] { x.copy_(counting(*device, {3, 2})); }, "copy_: shapes do not broadcast"},
+      {[&] {
+         x.copy_(counting(*device, {3, 2}));
+       },
+       "copy_: shapes do not broadcast"},
       {[&] { x.select(0, 0).copy_(x); }, "the source does not broadcast to the destination"},
       {[&] { cast(x, Dtype::U8).fill_(256); }, "fill_: 256 is not a value of U8"},
       {[&] { read_later(x.slice(0, 0, 0)); }, "read_later: the tensor has no elements"},
-      {[&] { Tensor::empty(*device, {2, -1}, Dtype::F32, "test"); }, "negative extent in [2,-1]"},
+      {[&] {
+         Tensor::empty(*device, {2, -1}, Dtype::F32, "test");
+       },
+       "negative extent in [2,-1]"},
   };
   for (const Bad& bad : cases) {
     EXPECT_NE(error_of(bad.call).find(bad.message), std::string::npos)
