@@ -1,0 +1,134 @@
+"""The bars on real captures: one row each of quality, speed, determinism and host waits (see tools/run_bars)."""
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+KING23_SPEED = ["--strategy", "mcmc", "--max-cap", "1443"]
+
+# name, capture, flags, PSNR in dB that the held-out views must reach
+QUALITY = [
+    ("king23", "king23", ["-r", "4", "-i", "2000", "--test-images", "DSC_5294.jpg"], 18.3),
+    ("lego400", "lego400", ["-i", "3000", "--init-num-pts", "20000", "--bg-color", "#ffffff"], 26.0),
+    ("can71", "can71", ["-r", "2", "-i", "3000"], 23.5),
+]
+# -r, steps of one run, steps per second to reach
+SPEED = [(4, 400, 45.0), (2, 120, 7.0), (1, 50, 1.3)]
+SPEED_RUNS = 3
+DETERMINISM_FLAGS = ["-r", "4", "-i", "200"]
+EVERY_SET_STEPS = 50
+
+
+class Bars:
+    def __init__(self, millrace, data, out):
+        self.millrace, self.data, self.out = millrace, data, out
+        self.rows = []  # name, what was found, what was asked, whether it held
+
+    def row(self, name, found, asked, held):
+        self.rows.append((name, found, asked, held))
+        print(f"{'pass' if held else 'FAIL'}  {name}: {found} (asked: {asked})", flush=True)
+
+    def train(self, name, capture, flags):
+        """The report of a run, or a string that says why there is none."""
+        folder = self.out / name
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [self.millrace, "train", str(self.data / capture), "-o", str(folder), "--overwrite", *flags]
+        with open(self.out / f"{name}.log", "w", encoding="utf-8") as log:
+            log.write(" ".join(command) + "\n")
+            log.flush()
+            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False).returncode
+        if code != 0:
+            return f"exit {code}, see {self.out / name}.log"
+        try:
+            return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            return f"no report.json: {error}"
+
+    def quality(self):
+        for name, capture, flags, bar in QUALITY:
+            if not (self.data / capture).is_dir():
+                continue
+            report = self.train(f"quality-{name}", capture, flags)
+            asked = f">= {bar} dB"
+            if isinstance(report, str) or report["psnr"] is None:
+                self.row(f"quality {name}", report if isinstance(report, str) else "nothing held out", asked, False)
+                continue
+            found = f"{report['psnr']:.2f} dB, {report['gaussians']} Gaussians, {report['seconds']:.0f} s"
+            self.row(f"quality {name}", found, asked, report["psnr"] >= bar)
+
+    def speed(self):
+        """Rounds over all sizes, so that a slow minute of the machine falls on all alike; medians."""
+        if not (self.data / "king23").is_dir():
+            return
+        rates, faults = {factor: [] for factor, _, _ in SPEED}, {}
+        for i in range(SPEED_RUNS):
+            for factor, steps, _ in SPEED:
+                report = self.train(f"speed-r{factor}-{i}", "king23", ["-r", str(factor), "-i", str(steps), *KING23_SPEED])
+                if isinstance(report, str):
+                    faults[factor] = report
+                else:
+                    rates[factor].append(report["steps_per_second"])
+        for factor, _, bar in SPEED:
+            name, asked = f"speed king23 -r {factor}", f">= {bar} steps/s"
+            if factor in faults:
+                self.row(name, faults[factor], asked, False)
+                continue
+            median = statistics.median(rates[factor])
+            spread = (max(rates[factor]) - min(rates[factor])) / median
+            self.row(name, f"{median:.2f} steps/s, spread {spread:.0%}", asked, median >= bar)
+
+    def determinism(self):
+        if not (self.data / "king23").is_dir():
+            return
+        runs = [("again", []), ("1-thread", ["--threads", "1"]), ("2-threads", ["--threads", "2"])]
+        first = self.train("determinism-first", "king23", DETERMINISM_FLAGS)
+        for name, flags in runs:
+            other = self.train(f"determinism-{name}", "king23", DETERMINISM_FLAGS + flags)
+            fault = next((r for r in (first, other) if isinstance(r, str)), None)
+            if fault:
+                self.row(f"determinism {name}", fault, "equal state_sha256", False)
+                continue
+            hashes = [r["state_sha256"][:12] for r in (first, other)]
+            held = first["state_sha256"] == other["state_sha256"]
+            self.row(f"determinism {name}", " and ".join(hashes), "equal state_sha256", held)
+
+    def waits(self):
+        """Every capture loads, trains some steps, and never waits in a steady one."""
+        for folder in sorted(p for p in self.data.iterdir() if p.is_dir()):
+            is_capture = (folder / "sparse").is_dir() or any(folder.glob("transforms*.json"))
+            if not is_capture:
+                continue
+            report = self.train(f"waits-{folder.name}", folder.name, ["--max-width", "320", "-i", str(EVERY_SET_STEPS)])
+            if isinstance(report, str):
+                self.row(f"waits {folder.name}", report, "0 per step", False)
+                continue
+            per_step = report["waits"]["steady_per_step"]
+            sites = ", ".join(f"{s['site']} ({s['reason']}) x{s['count']}" for s in report["waits"]["by_site"])
+            held = per_step == 0 and report["steps"] == EVERY_SET_STEPS
+            found = f"{per_step} per step, {report['steps']} steps" + ("" if held else f": {sites}")
+            self.row(f"waits {folder.name}", found, f"0 per step, {EVERY_SET_STEPS} steps", held)
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|waits ...]")
+    kinds = ("quality", "speed", "determinism", "waits")
+    chosen = sys.argv[4:] or kinds
+    unknown = [k for k in chosen if k not in kinds]
+    if unknown:
+        print(f"run_bars: unknown bar {', '.join(unknown)}; there are {', '.join(kinds)}", file=sys.stderr)
+        return 2
+    bars = Bars(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]))
+    for kind in chosen:
+        getattr(bars, kind)()
+    print("\n| bar | found | asked | |\n|---|---|---|---|")
+    for name, found, asked, held in bars.rows:
+        print(f"| {name} | {found} | {asked} | {'pass' if held else 'FAIL'} |")
+    failed = sum(not held for _, _, _, held in bars.rows)
+    print(f"\n{len(bars.rows) - failed} passed, {failed} failed")
+    return 1 if failed or not bars.rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
