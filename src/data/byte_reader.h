@@ -31,14 +31,16 @@ class ByteReader {
                              what, n_bytes, remaining()));
   }
 
-  /// A count of records of at least `record_bytes` each; refused when the rest of the file cannot hold it.
+  /// A count of records of at least `record_bytes` each; refused when the rest of the file cannot
+  /// hold it.
   Result<uint64_t> read_count(uint64_t record_bytes, std::string_view what) {
     MILLRACE_TRY(need(8, fmt::format("the number of {}", what)));
     const uint64_t count = get<uint64_t>();
     if (count > remaining() / record_bytes) {
-      return error(fmt::format(
-          "{} {} announced, but the {} bytes that follow cannot hold them: it is truncated or corrupt",
-          count, what, remaining()));
+      return error(
+          fmt::format("{} {} announced, but the {} bytes that follow cannot hold them: it is "
+                      "truncated or corrupt",
+                      count, what, remaining()));
     }
     return count;
   }

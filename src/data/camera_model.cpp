@@ -51,10 +51,12 @@ Result<void> check_lens(const Lens& lens, std::string_view where) {
     return Error{ErrorCode::Dataset, fmt::format("{}: {}", where, what)};
   };
   if (!is_sane_size(lens.width, lens.height)) {
-    return refuse(fmt::format("a size of {}x{} pixels is not usable (sides 1 to {}, at most {} pixels)",
-                              lens.width, lens.height, kMaxSide, kMaxPixels));
+    return refuse(
+        fmt::format("a size of {}x{} pixels is not usable (sides 1 to {}, at most {} pixels)",
+                    lens.width, lens.height, kMaxSide, kMaxPixels));
   }
-  for (const double value : {lens.fx, lens.fy, lens.cx, lens.cy, lens.k1, lens.k2, lens.p1, lens.p2}) {
+  for (const double value :
+       {lens.fx, lens.fy, lens.cx, lens.cy, lens.k1, lens.k2, lens.p1, lens.p2}) {
     if (!std::isfinite(value)) return refuse("a camera parameter is not a finite number");
   }
   if (!(lens.fx > 0 && lens.fy > 0)) {
@@ -66,9 +68,10 @@ Result<void> check_lens(const Lens& lens, std::string_view where) {
 Result<Lens> make_lens(const CameraModel& model, std::span<const double> params, uint64_t width,
                        uint64_t height, std::string_view where) {
   if (!is_sane_size(width, height)) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: a size of {}x{} pixels is not usable (sides 1 to {}, at most {} pixels)",
-                             where, width, height, kMaxSide, kMaxPixels)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: a size of {}x{} pixels is not usable (sides 1 to {}, at most {} pixels)",
+                    where, width, height, kMaxSide, kMaxPixels)};
   }
   const auto p = [&](size_t i) { return params[i]; };
   const auto zero_from = [&](size_t begin) {
@@ -82,27 +85,43 @@ Result<Lens> make_lens(const CameraModel& model, std::span<const double> params,
   const auto two_focals = [&] { lens.fx = p(0), lens.fy = p(1), lens.cx = p(2), lens.cy = p(3); };
   bool usable = true;
   switch (model.id) {
-    case 0: one_focal(); break;
-    case 1: two_focals(); break;
-    case 2: one_focal(), lens.k1 = p(3); break;
-    case 3: one_focal(), lens.k1 = p(3), lens.k2 = p(4); break;
-    case 4: two_focals(), lens.k1 = p(4), lens.k2 = p(5), lens.p1 = p(6), lens.p2 = p(7); break;
+    case 0:
+      one_focal();
+      break;
+    case 1:
+      two_focals();
+      break;
+    case 2:
+      one_focal(), lens.k1 = p(3);
+      break;
+    case 3:
+      one_focal(), lens.k1 = p(3), lens.k2 = p(4);
+      break;
+    case 4:
+      two_focals(), lens.k1 = p(4), lens.k2 = p(5), lens.p1 = p(6), lens.p2 = p(7);
+      break;
     case 6:
       // RealityScan writes FULL_OPENCV for any camera; without the rational terms it is OPENCV.
       usable = zero_from(8);
       two_focals(), lens.k1 = p(4), lens.k2 = p(5), lens.p1 = p(6), lens.p2 = p(7);
       break;
     case 7:
-    case 13: usable = zero_from(4), two_focals(); break;
-    case 12: usable = zero_from(3), one_focal(); break;
-    default: usable = false;
+    case 13:
+      usable = zero_from(4), two_focals();
+      break;
+    case 12:
+      usable = zero_from(3), one_focal();
+      break;
+    default:
+      usable = false;
   }
   if (!usable) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{} has the model {}, which cannot be trained on (usable: SIMPLE_PINHOLE, "
-                             "PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, and others without distortion); "
-                             "undistort the images first, for example with colmap image_undistorter",
-                             where, model.name)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{} has the model {}, which cannot be trained on (usable: SIMPLE_PINHOLE, "
+                    "PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, and others without distortion); "
+                    "undistort the images first, for example with colmap image_undistorter",
+                    where, model.name)};
   }
   const bool distorted = lens.k1 != 0 || lens.k2 != 0 || lens.p1 != 0 || lens.p2 != 0;
   lens.kind = distorted ? LensKind::OpenCv : LensKind::Pinhole;

@@ -52,13 +52,15 @@ std::optional<fs::path> best_in(const fs::path& parent, const fs::path& root,
     if (holds_model(parent)) return parent;
     return std::nullopt;
   }
-  const auto best = *std::max_element(models.begin(), models.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  });
+  const auto best =
+      *std::max_element(models.begin(), models.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : a.second > b.second;
+      });
   const fs::path chosen = parent / std::to_string(best.second);
   if (models.size() > 1) {
-    notes.push_back(fmt::format("{} holds {} disconnected models; {} has the most images ({}) and is used",
-                                shown(parent, root), models.size(), shown(chosen, root), best.first));
+    notes.push_back(
+        fmt::format("{} holds {} disconnected models; {} has the most images ({}) and is used",
+                    shown(parent, root), models.size(), shown(chosen, root), best.first));
   }
   return chosen;
 }
@@ -95,9 +97,9 @@ std::optional<std::array<double, 12>> pose_from_quaternion(const std::array<doub
   const double length = std::sqrt(w * w + x * x + y * y + z * z);
   w /= length, x /= length, y /= length, z /= length;
   return std::array<double, 12>{
-      1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), t[0],
-      2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x), t[1],
-      2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y), t[2]};
+      1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),     t[0],
+      2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),     t[1],
+      2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y), t[2]};
 }
 
 uint64_t count_colmap_images(const fs::path& folder) {
@@ -139,9 +141,10 @@ Result<RawCapture> read_colmap(const fs::path& root, const fs::path& folder) {
   }
   capture.points = std::move(model.points);
   if (model.images.empty()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: the model holds no image; the reconstruction has failed or is empty",
-                             (folder / (binary ? "images.bin" : "images.txt")).string())};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: the model holds no image; the reconstruction has failed or is empty",
+                    (folder / (binary ? "images.bin" : "images.txt")).string())};
   }
 
   std::map<uint32_t, const ColmapCamera*> cameras;
@@ -167,9 +170,10 @@ Result<RawCapture> read_colmap(const fs::path& root, const fs::path& folder) {
     if (lens == lenses.end()) {
       const auto camera = cameras.find(image.camera_id);
       if (camera == cameras.end()) {
-        return Error{ErrorCode::Dataset,
-                     fmt::format("{}: image '{}' is of camera {}, which {} does not hold", image.where,
-                                 image.name, image.camera_id, binary ? "cameras.bin" : "cameras.txt")};
+        return Error{
+            ErrorCode::Dataset,
+            fmt::format("{}: image '{}' is of camera {}, which {} does not hold", image.where,
+                        image.name, image.camera_id, binary ? "cameras.bin" : "cameras.txt")};
       }
       const ColmapCamera& c = *camera->second;
       MILLRACE_ASSIGN(const Lens made, make_lens(*c.model, c.params, c.width, c.height,
@@ -183,12 +187,14 @@ Result<RawCapture> read_colmap(const fs::path& root, const fs::path& folder) {
     capture.views.push_back(std::move(view));
   }
   if (!no_pose.empty()) {
-    capture.warnings.push_back(fmt::format("{} of {} images have no usable pose and are skipped: {}",
-                                           no_pose.size(), model.images.size(), list_names(no_pose)));
+    capture.warnings.push_back(
+        fmt::format("{} of {} images have no usable pose and are skipped: {}", no_pose.size(),
+                    model.images.size(), list_names(no_pose)));
   }
   if (!twice.empty()) {
-    capture.warnings.push_back(fmt::format("{} names are there twice; the first of each is used: {}",
-                                           twice.size(), list_names(twice)));
+    capture.warnings.push_back(
+        fmt::format("{} names are there twice; the first of each is used: {}", twice.size(),
+                    list_names(twice)));
   }
   // The images of an undistorted or nested model lie beside its sparse folder, else in the root.
   capture.image_base = root;

@@ -33,7 +33,8 @@ Result<void> parse_cameras_binary(const fs::path& path, ColmapModel& model) {
     camera.height = reader.get<uint64_t>();
     MILLRACE_TRY(reader.need(8ull * camera.model->n_params,
                              fmt::format("the parameters of camera {}", camera.id)));
-    for (uint32_t k = 0; k < camera.model->n_params; ++k) camera.params.push_back(reader.get<double>());
+    for (uint32_t k = 0; k < camera.model->n_params; ++k)
+      camera.params.push_back(reader.get<double>());
     model.cameras.push_back(std::move(camera));
   }
   return {};
@@ -78,8 +79,9 @@ Result<void> parse_points_binary(const fs::path& path, ColmapModel& model) {
     }
     for (int k = 0; k < 3; ++k) model.points.colors.push_back(reader.get<uint8_t>());
     reader.skip(8);
-    MILLRACE_ASSIGN(const uint64_t length,
-                    reader.read_count(8, fmt::format("observations of point {} of {}", i + 1, count)));
+    MILLRACE_ASSIGN(
+        const uint64_t length,
+        reader.read_count(8, fmt::format("observations of point {} of {}", i + 1, count)));
     reader.skip(8 * length);
   }
   return {};

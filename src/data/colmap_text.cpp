@@ -57,8 +57,8 @@ Result<double> take_double(std::string_view& line, const LineReader& reader, con
   return *value;
 }
 
-/// Whether a line that follows an image is that image's 2D points ("x y id" repeated) rather than the next
-/// image: some exporters leave out the empty line of images without 2D points.
+/// Whether a line that follows an image is that image's 2D points ("x y id" repeated) rather than
+/// the next image: some exporters leave out the empty line of images without 2D points.
 bool is_points_line(std::string_view line) {
   std::string_view rest = line;
   std::string_view field;
@@ -95,11 +95,12 @@ Result<void> parse_cameras_text(const fs::path& path, ColmapModel& model) {
       camera.params.push_back(value);
     }
     // RealityScan leaves out trailing coefficients of FULL_OPENCV.
-    const bool padded = camera.model->id == 6 && camera.params.size() >= 8 && camera.params.size() < 12;
+    const bool padded =
+        camera.model->id == 6 && camera.params.size() >= 8 && camera.params.size() < 12;
     if (padded) camera.params.resize(12);
     if (camera.params.size() != camera.model->n_params) {
-      return reader.error(fmt::format("camera {}: {} takes {} parameters, found {}", camera.id, name,
-                                      camera.model->n_params, camera.params.size()));
+      return reader.error(fmt::format("camera {}: {} takes {} parameters, found {}", camera.id,
+                                      name, camera.model->n_params, camera.params.size()));
     }
     model.cameras.push_back(std::move(camera));
   }
@@ -155,7 +156,8 @@ Result<void> parse_points_text(const fs::path& path, ColmapModel& model) {
       model.points.positions.push_back(static_cast<float>(value));
     }
     for (int k = 0; k < 3; ++k) {
-      MILLRACE_ASSIGN(const uint8_t value, take_integer<uint8_t>(line, reader, "a colour (0 to 255)"));
+      MILLRACE_ASSIGN(const uint8_t value,
+                      take_integer<uint8_t>(line, reader, "a colour (0 to 255)"));
       model.points.colors.push_back(value);
     }
   }

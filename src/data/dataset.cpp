@@ -49,19 +49,20 @@ Result<RawCapture> read_capture(const fs::path& path) {
   const auto model = find_colmap_model(path, notes);
   const auto transforms = find_transforms(path);
   if (!model && !transforms) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: no capture found; looked for cameras and images (.bin or .txt) in "
-                             "sparse/0, sparse, colmap/sparse/0, dense/0/sparse and the folder itself, and "
-                             "for transforms.json and transforms_train.json",
-                             path.string())};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: no capture found; looked for cameras and images (.bin or .txt) in "
+                    "sparse/0, sparse, colmap/sparse/0, dense/0/sparse and the folder itself, and "
+                    "for transforms.json and transforms_train.json",
+                    path.string())};
   }
   if (!model) return read_transforms(*transforms);
   MILLRACE_ASSIGN(RawCapture capture, read_colmap(path, *model));
   capture.notes.insert(capture.notes.begin(), notes.begin(), notes.end());
   if (transforms) {
-    capture.notes.push_back(fmt::format(
-        "{} is there too and is not used; name that file as the dataset to train on it",
-        transforms->filename().string()));
+    capture.notes.push_back(
+        fmt::format("{} is there too and is not used; name that file as the dataset to train on it",
+                    transforms->filename().string()));
   }
   return capture;
 }
@@ -77,9 +78,10 @@ class ImageSource {
     if (!options.images.empty()) {
       const auto chosen = named_folder(capture, options.images);
       if (!chosen) {
-        return Error{ErrorCode::Usage, fmt::format("--images {}: there is no such folder, neither in {} nor "
-                                                   "where the program was started",
-                                                   options.images, capture.root.string())};
+        return Error{ErrorCode::Usage,
+                     fmt::format("--images {}: there is no such folder, neither in {} nor "
+                                 "where the program was started",
+                                 options.images, capture.root.string())};
       }
       folder = *chosen;
     } else if (!capture.names_hold_folder) {
@@ -137,13 +139,15 @@ class ImageSource {
   }
 
   static std::optional<fs::path> named_folder(const RawCapture& capture, const std::string& name) {
-    for (const fs::path& folder : {capture.image_base / name, capture.root / name, fs::path(name)}) {
+    for (const fs::path& folder :
+         {capture.image_base / name, capture.root / name, fs::path(name)}) {
       if (is_folder(folder)) return folder;
     }
     return std::nullopt;
   }
 
-  /// The first of the usual folders that holds one of the first images; else the first that is there.
+  /// The first of the usual folders that holds one of the first images; else the first that is
+  /// there.
   static fs::path usual_folder(const RawCapture& capture) {
     std::vector<fs::path> candidates;
     for (const char* name : {"images", "input", "rgb", "images_2", "images_4", "images_8"}) {
@@ -180,7 +184,8 @@ ImageSize decode_size(ImageSize file, double factor, uint32_t max_width) {
   return size;
 }
 
-/// The lens for an image of size `to`, from what the capture says; completes what it leaves to the file.
+/// The lens for an image of size `to`, from what the capture says; completes what it leaves to the
+/// file.
 Lens fit_lens(const RawView& raw, ImageSize file, ImageSize to) {
   Lens lens = raw.lens;
   if (lens.width == 0) {
@@ -205,14 +210,14 @@ struct Skipped {
 
 void warn_of(const Skipped& skipped, size_t n_all, const fs::path& folder, Dataset& dataset) {
   if (!skipped.missing.empty()) {
-    dataset.warnings.push_back(fmt::format("{} of {} images are missing below {} and are skipped: {}",
-                                           skipped.missing.size(), n_all, folder.string(),
-                                           list_names(skipped.missing)));
+    dataset.warnings.push_back(
+        fmt::format("{} of {} images are missing below {} and are skipped: {}",
+                    skipped.missing.size(), n_all, folder.string(), list_names(skipped.missing)));
   }
   if (!skipped.unreadable.empty()) {
-    dataset.warnings.push_back(fmt::format("{} of {} images cannot be read and are skipped: {} ({})",
-                                           skipped.unreadable.size(), n_all,
-                                           list_names(skipped.unreadable), skipped.first_reason));
+    dataset.warnings.push_back(fmt::format(
+        "{} of {} images cannot be read and are skipped: {} ({})", skipped.unreadable.size(), n_all,
+        list_names(skipped.unreadable), skipped.first_reason));
   }
   if (!skipped.other_shape.empty()) {
     dataset.warnings.push_back(fmt::format(
@@ -256,7 +261,8 @@ Result<void> make_views(RawCapture& capture, const DatasetOptions& options, Data
     }
     const std::string where = fmt::format("{}: camera of '{}'", dataset.format, raw.name);
     MILLRACE_TRY(check_lens(view.lens, where));
-    MILLRACE_ASSIGN(const Undistorted pinhole, undistorted_camera(view.lens, options.undistort_to, where));
+    MILLRACE_ASSIGN(const Undistorted pinhole,
+                    undistorted_camera(view.lens, options.undistort_to, where));
     view.camera = {pinhole.width, pinhole.height, pinhole.fx,         pinhole.fy,
                    pinhole.cx,    pinhole.cy,     raw.world_to_camera};
     view.crop_x = pinhole.crop_x;
@@ -265,12 +271,13 @@ Result<void> make_views(RawCapture& capture, const DatasetOptions& options, Data
     if (capture.has_test_file) from_test_file.push_back(raw.in_test_file);
   }
   if (dataset.views.empty()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: none of the {} images can be used: {} missing below {}, {} unreadable; "
-                             "for example {}{}. Name their folder with --images",
-                             capture.root.string(), capture.views.size(), skipped.missing.size(),
-                             source.folder().string(), skipped.unreadable.size(), capture.views[0].name,
-                             skipped.first_reason.empty() ? "" : " (" + skipped.first_reason + ")")};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: none of the {} images can be used: {} missing below {}, {} unreadable; "
+                    "for example {}{}. Name their folder with --images",
+                    capture.root.string(), capture.views.size(), skipped.missing.size(),
+                    source.folder().string(), skipped.unreadable.size(), capture.views[0].name,
+                    skipped.first_reason.empty() ? "" : " (" + skipped.first_reason + ")")};
   }
   warn_of(skipped, capture.views.size(), source.folder(), dataset);
   return {};
@@ -280,8 +287,9 @@ Result<void> make_views(RawCapture& capture, const DatasetOptions& options, Data
 Result<PointCloud> find_point_file(const RawCapture& capture, Dataset& dataset) {
   std::vector<fs::path> candidates;
   if (!capture.points_hint.empty()) candidates.push_back(capture.points_hint);
-  for (const char* name : {"points3D.ply", "sparse/0/points3D.ply", "sparse/points3D.ply", "pointcloud.ply",
-                           "dense_pc.ply", "init.ply", "sparse_pc.ply", "points3d.ply"}) {
+  for (const char* name :
+       {"points3D.ply", "sparse/0/points3D.ply", "sparse/points3D.ply", "pointcloud.ply",
+        "dense_pc.ply", "init.ply", "sparse_pc.ply", "points3d.ply"}) {
     candidates.push_back(capture.root / name);
   }
   for (const fs::path& path : candidates) {
@@ -294,7 +302,8 @@ Result<PointCloud> find_point_file(const RawCapture& capture, Dataset& dataset) 
       continue;
     }
     MILLRACE_ASSIGN(PointCloud cloud, read_point_ply(path));
-    dataset.notes.push_back(fmt::format("{} points are taken from {}", cloud.count(), path.string()));
+    dataset.notes.push_back(
+        fmt::format("{} points are taken from {}", cloud.count(), path.string()));
     return cloud;
   }
   return PointCloud{};
@@ -334,7 +343,8 @@ Result<Dataset> load_dataset(const fs::path& path, const DatasetOptions& options
   std::vector<bool> from_test_file;
   MILLRACE_TRY(make_views(capture, options, dataset, from_test_file));
   dataset.notes.insert(dataset.notes.begin(), capture.notes.begin(), capture.notes.end());
-  dataset.warnings.insert(dataset.warnings.begin(), capture.warnings.begin(), capture.warnings.end());
+  dataset.warnings.insert(dataset.warnings.begin(), capture.warnings.begin(),
+                          capture.warnings.end());
   MILLRACE_TRY(split_views(options, from_test_file, dataset));
 
   if (!options.random_points) {

@@ -15,8 +15,8 @@ namespace millrace {
 /// A pinhole camera as trained: after rescaling to the image's size, undistortion and cropping.
 /// Pixel centres are at +0.5; x right, y down, z forward.
 struct Camera {
-  uint32_t width = 0, height = 0;      // pixels
-  double fx = 0, fy = 0, cx = 0, cy = 0;  // pixels
+  uint32_t width = 0, height = 0;                                                 // pixels
+  double fx = 0, fy = 0, cx = 0, cy = 0;                                          // pixels
   std::array<double, 12> world_to_camera = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};  // 3x4, row-major
 };
 
@@ -42,9 +42,10 @@ struct View {
   uint32_t index = 0;  // position among the sorted views that are usable
   bool held_out = false;
   uint32_t file_width = 0, file_height = 0;  // of the file on disk
-  Lens lens;        // at decode size
-  Camera camera;    // at training size: lens undistorted, cropped to the valid rectangle
-  uint32_t crop_x = 0, crop_y = 0;  // KeepFocal: training pixel (0, 0) is the lens's (crop_x, crop_y)
+  Lens lens;                                 // at decode size
+  Camera camera;  // at training size: lens undistorted, cropped to the valid rectangle
+  uint32_t crop_x = 0,
+           crop_y = 0;  // KeepFocal: training pixel (0, 0) is the lens's (crop_x, crop_y)
 };
 
 struct PointCloud {
@@ -55,18 +56,19 @@ struct PointCloud {
 
 /// Which pinhole a distorted image is resampled to (undistort.h has the details).
 enum class UndistortTo : uint8_t {
-  FillFrame,  // OpenCV's alpha = 0: the valid rectangle stretched to the frame; the focal length follows
+  FillFrame,  // OpenCV's alpha = 0: the valid rectangle stretched to the frame; the focal length
+              // follows
   KeepFocal,  // focal length and pixel grid kept; the frame cropped to the valid rectangle
 };
 
 struct DatasetOptions {
-  std::string images;                 // image folder name or path; empty = find it
-  int resize_factor = 0;              // 1, 2, 4, 8; 0 = auto (1, limited by max_width)
-  uint32_t max_width = 3840;          // longest side in pixels; 0 = no limit
-  uint32_t test_every = 8;            // 0 = hold out none
-  uint32_t test_fold = 0;             // index % test_every == test_fold is held out
+  std::string images;                    // image folder name or path; empty = find it
+  int resize_factor = 0;                 // 1, 2, 4, 8; 0 = auto (1, limited by max_width)
+  uint32_t max_width = 3840;             // longest side in pixels; 0 = no limit
+  uint32_t test_every = 8;               // 0 = hold out none
+  uint32_t test_fold = 0;                // index % test_every == test_fold is held out
   std::vector<std::string> test_images;  // if not empty: hold out exactly these names
-  uint64_t init_num_points = 100000;  // without points, or with random_points
+  uint64_t init_num_points = 100000;     // without points, or with random_points
   bool random_points = false;
   uint64_t seed = 42;
   UndistortTo undistort_to = UndistortTo::FillFrame;
@@ -74,7 +76,7 @@ struct DatasetOptions {
 
 struct Dataset {
   std::filesystem::path root;
-  std::string format;       // for people: "COLMAP binary (sparse/0)", "nerfstudio transforms.json", ...
+  std::string format;  // for people: "COLMAP binary (sparse/0)", "nerfstudio transforms.json", ...
   std::vector<View> views;  // sorted by name
   PointCloud points;
   bool points_are_random = false;
@@ -85,8 +87,8 @@ struct Dataset {
 /// Reads a capture: COLMAP (.bin preferred over .txt), or nerfstudio, Blender or instant-ngp
 /// transforms JSON; `path` is its folder, or one JSON file. Opens every image's header (not its
 /// pixels). Views whose image is missing or unreadable are skipped with a warning that counts and
-/// names them. Errors: ErrorCode::Dataset, naming file and line or byte; ErrorCode::Usage for options
-/// that cannot be met (an unknown --test-images name).
+/// names them. Errors: ErrorCode::Dataset, naming file and line or byte; ErrorCode::Usage for
+/// options that cannot be met (an unknown --test-images name).
 Result<Dataset> load_dataset(const std::filesystem::path& path, const DatasetOptions& options);
 
 }  // namespace millrace

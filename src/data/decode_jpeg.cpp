@@ -63,7 +63,8 @@ Result<Image8> decode_jpeg(ImageBytes bytes, const fs::path& path, ImageSize at_
   if (!decoder) return image_error(path, "the JPEG decoder could not be started");
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0, height = 0, subsampling = 0, colors = 0;
-  if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling, &colors) != 0 &&
+  if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
+                          &colors) != 0 &&
       tjGetErrorCode(decoder.get()) == TJERR_FATAL) {
     return image_error(path, fmt::format("not a valid JPEG: {}", tjGetErrorStr2(decoder.get())));
   }
@@ -84,8 +85,9 @@ Result<Image8> decode_jpeg(ImageBytes bytes, const fs::path& path, ImageSize at_
   const bool cmyk = colors == TJCS_CMYK || colors == TJCS_YCCK;
   image.channels = cmyk ? 4 : 3;
   image.pixels.resize(size_t{image.width} * image.height * image.channels);
-  if (tjDecompress2(decoder.get(), data, bytes.size(), image.pixels.data(), static_cast<int>(image.width), 0,
-                    static_cast<int>(image.height), cmyk ? TJPF_CMYK : TJPF_RGB, TJFLAG_ACCURATEDCT) != 0) {
+  if (tjDecompress2(decoder.get(), data, bytes.size(), image.pixels.data(),
+                    static_cast<int>(image.width), 0, static_cast<int>(image.height),
+                    cmyk ? TJPF_CMYK : TJPF_RGB, TJFLAG_ACCURATEDCT) != 0) {
     const std::string_view message = tjGetErrorStr2(decoder.get());
     if (tjGetErrorCode(decoder.get()) == TJERR_FATAL || is_damage(message)) {
       return image_error(path, fmt::format("the JPEG is damaged: {}", message));

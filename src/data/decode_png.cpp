@@ -62,7 +62,8 @@ void run(Job& job, png_structp png, png_infop info) {
   if (stride != size_t{job.image.width} * job.image.channels) png_error(png, "unexpected row size");
   job.image.pixels.resize(stride * job.image.height);
   job.rows.resize(job.image.height);
-  for (size_t row = 0; row < job.rows.size(); ++row) job.rows[row] = &job.image.pixels[row * stride];
+  for (size_t row = 0; row < job.rows.size(); ++row)
+    job.rows[row] = &job.image.pixels[row * stride];
   png_read_image(png, job.rows.data());
   png_read_end(png, nullptr);
 }
@@ -77,7 +78,8 @@ Result<Image8> decode_png(ImageBytes bytes, const fs::path& path) {
   if (info) run(job, png, info);
   png_destroy_read_struct(&png, &info, nullptr);
   if (job.size_refused) MILLRACE_TRY(check_image_size(path, job.width, job.height));
-  if (!job.error.empty()) return image_error(path, fmt::format("the PNG is damaged: {}", job.error));
+  if (!job.error.empty())
+    return image_error(path, fmt::format("the PNG is damaged: {}", job.error));
   if (job.image.pixels.empty()) return image_error(path, "the PNG decoder could not be started");
   return std::move(job.image);
 }

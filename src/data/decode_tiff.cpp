@@ -25,7 +25,8 @@ struct Source {
 tmsize_t on_read(thandle_t handle, void* to, tmsize_t n) {
   auto* source = static_cast<Source*>(handle);
   if (n < 0 || source->offset >= source->bytes.size()) return 0;
-  const size_t count = std::min<size_t>(static_cast<size_t>(n), source->bytes.size() - source->offset);
+  const size_t count =
+      std::min<size_t>(static_cast<size_t>(n), source->bytes.size() - source->offset);
   std::memcpy(to, source->bytes.data() + source->offset, count);
   source->offset += count;
   return static_cast<tmsize_t>(count);
@@ -118,7 +119,8 @@ Result<Image8> decode_tiff(ImageBytes bytes, const fs::path& path) {
   Image8 image{size.width, size.height, has_alpha ? 4u : 3u, {}};
   image.pixels.resize(raster.size() * image.channels);
   for (size_t i = 0; i < raster.size(); ++i) {
-    uint32_t pixel[4] = {TIFFGetR(raster[i]), TIFFGetG(raster[i]), TIFFGetB(raster[i]), TIFFGetA(raster[i])};
+    uint32_t pixel[4] = {TIFFGetR(raster[i]), TIFFGetG(raster[i]), TIFFGetB(raster[i]),
+                         TIFFGetA(raster[i])};
     // libtiff hands colours out multiplied by alpha.
     for (int k = 0; has_alpha && k < 3; ++k) {
       pixel[k] = pixel[3] ? std::min(255u, (pixel[k] * 255 + pixel[3] / 2) / pixel[3]) : 0;

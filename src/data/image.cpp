@@ -38,8 +38,8 @@ Result<ImageSize> jpeg_size(std::ifstream& file, const fs::path& path) {
       at += is_fill ? 1 : 2;
       continue;
     }
-    const bool is_frame = marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
-                          marker != 0xCC;
+    const bool is_frame =
+        marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
     if (is_frame) {
       if (file.gcount() < 9) return image_error(path, "the JPEG frame header is cut off");
       return ImageSize{big16(segment + 7), big16(segment + 5)};
@@ -53,12 +53,18 @@ Result<Image8> decode(const fs::path& path, ImageSize at_least) {
   MILLRACE_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   if (bytes.empty()) return image_error(path, "the file is empty (0 bytes)");
   switch (sniff_image_format(bytes)) {
-    case ImageFormat::Jpeg: return decode_jpeg(bytes, path, at_least);
-    case ImageFormat::Png: return decode_png(bytes, path);
-    case ImageFormat::WebP: return decode_webp(bytes, path);
-    case ImageFormat::Tiff: return decode_tiff(bytes, path);
-    case ImageFormat::Bmp: return decode_bmp(bytes, path);
-    case ImageFormat::Unknown: break;
+    case ImageFormat::Jpeg:
+      return decode_jpeg(bytes, path, at_least);
+    case ImageFormat::Png:
+      return decode_png(bytes, path);
+    case ImageFormat::WebP:
+      return decode_webp(bytes, path);
+    case ImageFormat::Tiff:
+      return decode_tiff(bytes, path);
+    case ImageFormat::Bmp:
+      return decode_bmp(bytes, path);
+    case ImageFormat::Unknown:
+      break;
   }
   return image_error(path, "not a JPEG, PNG, WebP, TIFF or BMP image");
 }
@@ -71,7 +77,8 @@ Image8 composite(Image8 image, const std::array<float, 3>& background) {
     const uint8_t* from = &image.pixels[4 * i];
     const float alpha = static_cast<float>(from[3]) / 255.0f;
     for (size_t k = 0; k < 3; ++k) {
-      const float value = alpha * from[k] + (1 - alpha) * 255.0f * std::clamp(background[k], 0.0f, 1.0f);
+      const float value =
+          alpha * from[k] + (1 - alpha) * 255.0f * std::clamp(background[k], 0.0f, 1.0f);
       image.pixels[3 * i + k] = static_cast<uint8_t>(value + 0.5f);
     }
   }
@@ -84,12 +91,14 @@ Image8 composite(Image8 image, const std::array<float, 3>& background) {
 Image8 resample(const Image8& image, const Lens& lens, const Camera& camera) {
   Image8 result{camera.width, camera.height, 3, {}};
   result.pixels.resize(size_t{3} * camera.width * camera.height);
-  const float right = static_cast<float>(image.width - 1), bottom = static_cast<float>(image.height - 1);
+  const float right = static_cast<float>(image.width - 1),
+              bottom = static_cast<float>(image.height - 1);
   uint8_t* to = result.pixels.data();
+  const double inv_fx = 1 / camera.fx;
   for (uint32_t row = 0; row < camera.height; ++row) {
     const double y = (row + 0.5 - camera.cy) / camera.fy;
     for (uint32_t column = 0; column < camera.width; ++column, to += 3) {
-      const auto at = distort(lens, (column + 0.5 - camera.cx) / camera.fx, y);
+      const auto at = distort(lens, (column + 0.5 - camera.cx) * inv_fx, y);
       const float u = std::clamp(static_cast<float>(lens.fx * at[0] + lens.cx - 0.5), 0.0f, right);
       const float v = std::clamp(static_cast<float>(lens.fy * at[1] + lens.cy - 0.5), 0.0f, bottom);
       const uint32_t x0 = static_cast<uint32_t>(u), y0 = static_cast<uint32_t>(v);
@@ -116,9 +125,10 @@ Error image_error(const fs::path& path, std::string_view what) {
 
 Result<void> check_image_size(const fs::path& path, uint64_t width, uint64_t height) {
   if (is_sane_size(width, height)) return {};
-  return image_error(path, fmt::format("a size of {}x{} pixels is not usable (sides 1 to {}, at most {} "
-                                       "pixels)",
-                                       width, height, kMaxSide, kMaxPixels));
+  return image_error(path,
+                     fmt::format("a size of {}x{} pixels is not usable (sides 1 to {}, at most {} "
+                                 "pixels)",
+                                 width, height, kMaxSide, kMaxPixels));
 }
 
 ImageFormat sniff_image_format(std::span<const std::byte> head) {
@@ -173,11 +183,13 @@ Result<ImageSize> read_image_size(const fs::path& path) {
         size = {little32(&head[18]) & 0xFFFF, little32(&head[18]) >> 16};
         break;
       }
-      const int64_t height = static_cast<int32_t>(little32(&head[22]));  // negative: stored top down
+      const int64_t height =
+          static_cast<int32_t>(little32(&head[22]));  // negative: stored top down
       size = {little32(&head[18]), static_cast<uint32_t>(std::abs(height))};
       break;
     }
-    case ImageFormat::Unknown: return image_error(path, "not a JPEG, PNG, WebP, TIFF or BMP image");
+    case ImageFormat::Unknown:
+      return image_error(path, "not a JPEG, PNG, WebP, TIFF or BMP image");
   }
   MILLRACE_TRY(check_image_size(path, size.width, size.height));
   return size;

@@ -25,14 +25,17 @@ struct ImageSize {
 /// Formats: JPEG, PNG, WebP, TIFF, BMP. The content decides, not the extension.
 Result<ImageSize> read_image_size(const std::filesystem::path& path);
 
-/// Decodes a file to 8-bit RGB, or RGBA where the file has alpha (gray, palette, CMYK and 16-bit converted).
+/// Decodes a file to 8-bit RGB, or RGBA where the file has alpha (gray, palette, CMYK and 16-bit
+/// converted).
 Result<Image8> read_image(const std::filesystem::path& path);
 
-/// Area average of `image` to `width` x `height` (both not larger than the image's), or bilinear where larger.
+/// Area average of `image` to `width` x `height` (both not larger than the image's), or bilinear
+/// where larger.
 Image8 resize_image(const Image8& image, uint32_t width, uint32_t height);
 
-/// The photograph of `view` as trained: decoded, resized to the lens's size, undistorted, cropped, and, where
-/// it has alpha, composited over `background` (each 0..1). Always RGB, of view.camera's size.
+/// The photograph of `view` as trained: decoded, resized to the lens's size, undistorted, cropped,
+/// and, where it has alpha, composited over `background` (each 0..1). Always RGB, of view.camera's
+/// size.
 Result<Image8> load_view_image(const View& view, const std::array<float, 3>& background);
 
 }  // namespace millrace

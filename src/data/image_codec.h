@@ -30,8 +30,8 @@ Error image_error(const std::filesystem::path& path, std::string_view what);
 /// An error if no image may have this size.
 Result<void> check_image_size(const std::filesystem::path& path, uint64_t width, uint64_t height);
 
-/// As read_image, but a JPEG may come back smaller: at the smallest size its transform can be decoded to that
-/// is not below `at_least` on either side.
+/// As read_image, but a JPEG may come back smaller: at the smallest size its transform can be
+/// decoded to that is not below `at_least` on either side.
 Result<Image8> read_image_at_least(const std::filesystem::path& path, ImageSize at_least);
 
 using ImageBytes = std::span<const std::byte>;

@@ -84,7 +84,8 @@ std::optional<fs::path> ImageFinder::find(const std::string& name) {
   path = fs::path(path).lexically_normal().generic_string();
   if (!listed_) list_folder();
   const std::string key = lower(path);
-  if (const auto found = by_path_.find(key); found != by_path_.end()) return folder_ / found->second;
+  if (const auto found = by_path_.find(key); found != by_path_.end())
+    return folder_ / found->second;
   const auto found = by_stem_.find(key.substr(0, key.size() - ending_length(key)));
   if (found != by_stem_.end()) return folder_ / found->second.front();
   return std::nullopt;

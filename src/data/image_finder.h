@@ -13,8 +13,9 @@ namespace millrace {
 /// Whether `path` ends like an image file.
 bool has_image_ending(std::string_view path);
 
-/// Looks names up below one folder: the exact relative path, then regardless of letter case, then with
-/// another image ending (or one added). The folder is listed only when an exact look-up has failed.
+/// Looks names up below one folder: the exact relative path, then regardless of letter case, then
+/// with another image ending (or one added). The folder is listed only when an exact look-up has
+/// failed.
 class ImageFinder {
  public:
   explicit ImageFinder(std::filesystem::path folder) : folder_(std::move(folder)) {}

@@ -1,4 +1,5 @@
-// ImageLoader: a queue of views, workers that decode them, and a cache that forgets the least recently used.
+// ImageLoader: a queue of views, workers that decode them, and a cache that forgets the least
+// recently used.
 #include "data/image_loader.h"
 
 #include <algorithm>
@@ -77,7 +78,8 @@ std::shared_ptr<const Image8> ImageLoader::State::take(uint32_t view) {
   return image;
 }
 
-/// Forgets images until the budget is kept. Images the consumer holds stay: forgetting frees nothing.
+/// Forgets images until the budget is kept. Images the consumer holds stay: forgetting frees
+/// nothing.
 void ImageLoader::State::evict() {
   for (auto it = order.begin(); it != order.end() && bytes->load() > options.cache_bytes;) {
     Entry& entry = entries[*it];
@@ -130,7 +132,8 @@ void ImageLoader::State::run_one() {
   changed.notify_all();
 }
 
-ImageLoader::ImageLoader(std::vector<View> views, const ImageLoaderOptions& options, WaitLedger& ledger)
+ImageLoader::ImageLoader(std::vector<View> views, const ImageLoaderOptions& options,
+                         WaitLedger& ledger)
     : state_(std::make_unique<State>(std::move(views), options, ledger)) {
   state_->pool.emplace(static_cast<size_t>(std::max(1, options.n_threads)));
 }

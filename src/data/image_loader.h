@@ -14,22 +14,26 @@ namespace millrace {
 
 struct ImageLoaderOptions {
   int n_threads = 2;
-  uint64_t cache_bytes = 4ull << 30;  // decoded pixels kept; views asked for but not yet taken are always kept
+  uint64_t cache_bytes =
+      4ull << 30;  // decoded pixels kept; views asked for but not yet taken are always kept
   std::array<float, 3> background = {0, 0, 0};
   double artificial_delay_ms = 0;  // tests: makes every decode slower
 };
 
-/// Thread-safe for one consumer thread. Images handed out stay valid while the shared pointer lives.
+/// Thread-safe for one consumer thread. Images handed out stay valid while the shared pointer
+/// lives.
 class ImageLoader {
  public:
   ImageLoader(std::vector<View> views, const ImageLoaderOptions& options, WaitLedger& ledger);
   ~ImageLoader();
 
-  /// Asks for `view` (position in the vector given at construction) to be decoded soon. Never waits.
+  /// Asks for `view` (position in the vector given at construction) to be decoded soon. Never
+  /// waits.
   void prefetch(uint32_t view);
   /// The image if it is in memory, else null (and it is asked for). Never waits.
   std::shared_ptr<const Image8> try_get(uint32_t view);
-  /// The image, waiting for its decode if it must (ledger reason Decode). Error: the file's, with its path.
+  /// The image, waiting for its decode if it must (ledger reason Decode). Error: the file's, with
+  /// its path.
   Result<std::shared_ptr<const Image8>> get_blocking(uint32_t view);
   /// Bytes of decoded pixels in memory now.
   uint64_t cached_bytes() const;

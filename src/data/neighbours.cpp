@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-/// The cloud with its bounding box brought to a largest side of 1, in double: squares neither overflow nor
-/// vanish, whatever the world's unit.
+/// The cloud with its bounding box brought to a largest side of 1, in double: squares neither
+/// overflow nor vanish, whatever the world's unit.
 struct Cloud {
   std::vector<std::array<double, 3>> points;
   size_t kdtree_get_point_count() const { return points.size(); }
@@ -22,8 +22,8 @@ struct Cloud {
   }
 };
 
-using Tree = nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, Cloud>, Cloud, 3,
-                                                 size_t>;
+using Tree = nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, Cloud>, Cloud,
+                                                 3, size_t>;
 
 float to_positive_float(double value) {
   return static_cast<float>(std::clamp(value, double{std::numeric_limits<float>::min()},
@@ -61,9 +61,11 @@ std::vector<float> mean_square_distance_to_3_nearest(std::span<const float> xyz)
   std::array<size_t, 4> indices;
   std::array<double, 4> squares;
   for (size_t i = 0; i < n; ++i) {
-    const size_t found = tree.knnSearch(cloud.points[i].data(), n_wanted, indices.data(), squares.data());
+    const size_t found =
+        tree.knnSearch(cloud.points[i].data(), n_wanted, indices.data(), squares.data());
     double sum = 0;
-    for (size_t k = 1; k < found; ++k) sum += squares[k];  // the first is the point, or one equal to it
+    for (size_t k = 1; k < found; ++k)
+      sum += squares[k];  // the first is the point, or one equal to it
     means[i] = found > 1 ? sum / static_cast<double>(found - 1) : 0;
     if (means[i] > 0) positive.push_back(means[i]);
   }

@@ -49,15 +49,24 @@ double load(const char* bytes, bool swap) {
 
 double load_as(Type type, const char* bytes, bool swap) {
   switch (type) {
-    case Type::I8: return load<int8_t>(bytes, swap);
-    case Type::U8: return load<uint8_t>(bytes, swap);
-    case Type::I16: return load<int16_t>(bytes, swap);
-    case Type::U16: return load<uint16_t>(bytes, swap);
-    case Type::I32: return load<int32_t>(bytes, swap);
-    case Type::U32: return load<uint32_t>(bytes, swap);
-    case Type::F32: return load<float>(bytes, swap);
-    case Type::F64: return load<double>(bytes, swap);
-    case Type::None: break;
+    case Type::I8:
+      return load<int8_t>(bytes, swap);
+    case Type::U8:
+      return load<uint8_t>(bytes, swap);
+    case Type::I16:
+      return load<int16_t>(bytes, swap);
+    case Type::U16:
+      return load<uint16_t>(bytes, swap);
+    case Type::I32:
+      return load<int32_t>(bytes, swap);
+    case Type::U32:
+      return load<uint32_t>(bytes, swap);
+    case Type::F32:
+      return load<float>(bytes, swap);
+    case Type::F64:
+      return load<double>(bytes, swap);
+    case Type::None:
+      break;
   }
   return 0;
 }
@@ -96,17 +105,22 @@ Result<PointCloud> read_point_ply(const fs::path& path) {
     const std::string_view word = take_field(line);
     if (word == "format") {
       const std::string_view format = take_field(line);
-      if (format == "ascii") header.format = Header::Format::Ascii;
-      else if (format == "binary_little_endian") header.format = Header::Format::Little;
-      else if (format == "binary_big_endian") header.format = Header::Format::Big;
-      else return refuse(fmt::format("unknown format '{}'", format));
+      if (format == "ascii")
+        header.format = Header::Format::Ascii;
+      else if (format == "binary_little_endian")
+        header.format = Header::Format::Little;
+      else if (format == "binary_big_endian")
+        header.format = Header::Format::Big;
+      else
+        return refuse(fmt::format("unknown format '{}'", format));
     } else if (word == "element") {
       const std::string_view name = take_field(line);
       const auto count = parse_integer<uint64_t>(take_field(line));
       if (!count) return refuse("an element without a count");
       in_vertex = name == "vertex";
       if (in_vertex) header.n_vertices = *count, seen_vertex = true;
-      if (!in_vertex && !seen_vertex && *count > 0) return refuse("an element stands before 'vertex'");
+      if (!in_vertex && !seen_vertex && *count > 0)
+        return refuse("an element stands before 'vertex'");
     } else if (word == "property" && in_vertex) {
       const Type type = type_of(take_field(line));
       if (type == Type::None) return refuse("a property of 'vertex' is a list or of unknown type");
@@ -130,10 +144,11 @@ Result<PointCloud> read_point_ply(const fs::path& path) {
   const bool ascii = header.format == Header::Format::Ascii;
   const size_t least = ascii ? 2 * header.properties.size() : header.stride;
   if (header.n_vertices > (rest.size() + 1) / least) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: byte {}: {} points announced, but the {} bytes that follow cannot hold "
-                             "them: it is truncated or corrupt",
-                             path.string(), text.size() - rest.size(), header.n_vertices, rest.size())};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: byte {}: {} points announced, but the {} bytes that follow cannot hold "
+                    "them: it is truncated or corrupt",
+                    path.string(), text.size() - rest.size(), header.n_vertices, rest.size())};
   }
 
   PointCloud cloud;
@@ -156,7 +171,8 @@ Result<PointCloud> read_point_ply(const fs::path& path) {
     }
     for (size_t w = 0; w < (colored ? 6u : 3u); ++w) {
       value[w] = ascii ? row[column[w]]
-                       : load_as(wanted[w]->type, rest.data() + i * header.stride + wanted[w]->offset, swap);
+                       : load_as(wanted[w]->type,
+                                 rest.data() + i * header.stride + wanted[w]->offset, swap);
       const bool is_float = wanted[w]->type == Type::F32 || wanted[w]->type == Type::F64;
       if (w >= 3 && is_float) value[w] *= 255;
     }

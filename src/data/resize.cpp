@@ -55,8 +55,10 @@ Image8 resize_image(const Image8& image, uint32_t width, uint32_t height) {
   const size_t channels = image.channels;
   Image8 result{width, height, image.channels, {}};
   result.pixels.resize(size_t{width} * height * channels);
-  const std::vector<Tap> across = make_taps(image.width, width), down = make_taps(image.height, height);
-  std::vector<float> source(image.width * channels), squeezed(width * channels), sum(width * channels);
+  const std::vector<Tap> across = make_taps(image.width, width),
+                         down = make_taps(image.height, height);
+  std::vector<float> source(image.width * channels), squeezed(width * channels),
+      sum(width * channels);
   for (uint32_t row = 0; row < height; ++row) {
     std::fill(sum.begin(), sum.end(), 0.0f);
     for (size_t j = 0; j < down[row].weights.size(); ++j) {

@@ -21,7 +21,8 @@ std::string stem_of(const std::string& name) {
   return has_image_ending(name) ? name.substr(0, name.find_last_of('.')) : name;
 }
 
-/// The views called `name`: by full name, else without ending, else by base name with or without ending.
+/// The views called `name`: by full name, else without ending, else by base name with or without
+/// ending.
 std::vector<size_t> views_named(const std::vector<View>& views, const std::string& name) {
   std::vector<size_t> found;
   const auto collect = [&](auto&& key) {
@@ -55,8 +56,9 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 std::string close_names(const std::vector<View>& views, const std::string& name) {
   std::vector<std::pair<size_t, std::string>> ranked;
   for (const View& view : views) {
-    ranked.emplace_back(std::min(edit_distance(name, view.name), edit_distance(name, base_of(view.name))),
-                        view.name);
+    ranked.emplace_back(
+        std::min(edit_distance(name, view.name), edit_distance(name, base_of(view.name))),
+        view.name);
   }
   std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> names;
@@ -96,7 +98,8 @@ Result<bool> split_by_lists(const fs::path& train, const fs::path& test, Dataset
   if (has_test) MILLRACE_TRY(mark(test, Side::Test));
 
   if (std::all_of(sides.begin(), sides.end(), [](Side side) { return side == Side::Neither; })) {
-    dataset.warnings.push_back("train.txt or test.txt names no view of this capture and is not used");
+    dataset.warnings.push_back(
+        "train.txt or test.txt names no view of this capture and is not used");
     return false;
   }
   std::vector<View> kept;
@@ -108,17 +111,19 @@ Result<bool> split_by_lists(const fs::path& train, const fs::path& test, Dataset
   }
   const size_t n_left_out = dataset.views.size() - kept.size();
   dataset.views = std::move(kept);
-  for (size_t i = 0; i < dataset.views.size(); ++i) dataset.views[i].index = static_cast<uint32_t>(i);
-  dataset.notes.push_back(fmt::format("the hold-out is taken from {}{}{} (--test-every is not used)",
-                                      has_train ? "train.txt" : "", has_train && has_test ? " and " : "",
-                                      has_test ? "test.txt" : ""));
+  for (size_t i = 0; i < dataset.views.size(); ++i)
+    dataset.views[i].index = static_cast<uint32_t>(i);
+  dataset.notes.push_back(fmt::format(
+      "the hold-out is taken from {}{}{} (--test-every is not used)", has_train ? "train.txt" : "",
+      has_train && has_test ? " and " : "", has_test ? "test.txt" : ""));
   if (n_left_out > 0) {
     dataset.warnings.push_back(
         fmt::format("{} views are in neither train.txt nor test.txt and are left out", n_left_out));
   }
   if (!unknown.empty()) {
-    dataset.warnings.push_back(fmt::format("{} names of train.txt or test.txt match no usable view: {}",
-                                           unknown.size(), list_names(unknown)));
+    dataset.warnings.push_back(
+        fmt::format("{} names of train.txt or test.txt match no usable view: {}", unknown.size(),
+                    list_names(unknown)));
   }
   return true;
 }
@@ -127,15 +132,17 @@ Result<void> split_by_names(const std::vector<std::string>& names, Dataset& data
   for (const std::string& name : names) {
     const std::vector<size_t> found = views_named(dataset.views, name);
     if (found.empty()) {
-      return Error{ErrorCode::Usage, fmt::format("--test-images: no view is called '{}'; close are {}", name,
-                                                 close_names(dataset.views, name))};
+      return Error{ErrorCode::Usage,
+                   fmt::format("--test-images: no view is called '{}'; close are {}", name,
+                               close_names(dataset.views, name))};
     }
     if (found.size() > 1) {
-      return Error{ErrorCode::Usage,
-                   fmt::format("--test-images: '{}' could be any of {} views, for example {} and {}; give "
-                               "the name with its folder",
-                               name, found.size(), dataset.views[found[0]].name,
-                               dataset.views[found[1]].name)};
+      return Error{
+          ErrorCode::Usage,
+          fmt::format("--test-images: '{}' could be any of {} views, for example {} and {}; give "
+                      "the name with its folder",
+                      name, found.size(), dataset.views[found[0]].name,
+                      dataset.views[found[1]].name)};
     }
     dataset.views[found[0]].held_out = true;
   }
@@ -152,7 +159,8 @@ Result<void> split_views(const DatasetOptions& options, const std::vector<bool>&
   bool has_lists = fs::is_regular_file(train, ec) || fs::is_regular_file(test, ec);
   if (!options.test_images.empty()) {
     MILLRACE_TRY(split_by_names(options.test_images, dataset));
-    if (has_lists) dataset.notes.push_back("train.txt and test.txt are not used: --test-images was given");
+    if (has_lists)
+      dataset.notes.push_back("train.txt and test.txt are not used: --test-images was given");
   } else if (has_lists) {
     MILLRACE_ASSIGN(has_lists, split_by_lists(train, test, dataset));
   }
@@ -160,19 +168,22 @@ Result<void> split_views(const DatasetOptions& options, const std::vector<bool>&
     // Done above.
   } else if (!from_test_file.empty()) {
     for (size_t i = 0; i < dataset.views.size(); ++i) dataset.views[i].held_out = from_test_file[i];
-    dataset.notes.push_back("held out: the frames of transforms_test.json (--test-every is not used)");
+    dataset.notes.push_back(
+        "held out: the frames of transforms_test.json (--test-every is not used)");
   } else if (options.test_every > 0) {
     if (options.test_fold >= options.test_every) {
       return Error{ErrorCode::Usage, fmt::format("--test-fold {} must be below --test-every {}",
                                                  options.test_fold, options.test_every)};
     }
-    for (View& view : dataset.views) view.held_out = view.index % options.test_every == options.test_fold;
+    for (View& view : dataset.views)
+      view.held_out = view.index % options.test_every == options.test_fold;
   }
   const auto n_training = std::count_if(dataset.views.begin(), dataset.views.end(),
                                         [](const View& view) { return !view.held_out; });
   if (n_training == 0) {
-    return Error{ErrorCode::Usage, fmt::format("all {} views are held out: none is left to train on",
-                                               dataset.views.size())};
+    return Error{
+        ErrorCode::Usage,
+        fmt::format("all {} views are held out: none is left to train on", dataset.views.size())};
   }
   return {};
 }

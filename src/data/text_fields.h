@@ -9,7 +9,9 @@
 
 namespace millrace {
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
 
 /// Takes the next line off `text` (without its end); false at the end of the text.
 inline bool take_line(std::string_view& text, std::string_view& line) {
@@ -38,7 +40,8 @@ inline std::string_view take_field(std::string_view& line) {
   return field;
 }
 
-/// A floating-point number; accepts a leading '+', "nan(ind)" and the older "-1.#IND" of Windows run-times.
+/// A floating-point number; accepts a leading '+', "nan(ind)" and the older "-1.#IND" of Windows
+/// run-times.
 inline std::optional<double> parse_double(std::string_view text) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   if (text.find('#') != std::string_view::npos) {
@@ -52,10 +55,11 @@ inline std::optional<double> parse_double(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) return std::nullopt;
-  // Out of range is either an overflow or a denormal too small to hold: both are read as what they are near.
+  // Out of range is either an overflow or a denormal too small to hold: both are read as what they
+  // are near.
   if (error == std::errc::result_out_of_range) {
-    const bool tiny = text.find("e-") != std::string_view::npos ||
-                      text.find("E-") != std::string_view::npos;
+    const bool tiny =
+        text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
     return tiny ? 0.0 : std::numeric_limits<double>::infinity();
   }
   if (error != std::errc()) return std::nullopt;

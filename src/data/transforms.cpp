@@ -1,4 +1,5 @@
-// transforms.json in its three dialects: nerfstudio, Blender (train/test/val files) and instant-ngp.
+// transforms.json in its three dialects: nerfstudio, Blender (train/test/val files) and
+// instant-ngp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +43,8 @@ Result<Json> parse_json(const fs::path& path) {
     return Json::parse(text, nullptr, true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& e) {
     const size_t upto = std::min<size_t>(e.byte, text.size());
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(upto), '\n');
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(upto), '\n');
     return Error{ErrorCode::Dataset, fmt::format("{}: line {} (byte {}): not valid JSON: {}",
                                                  path.string(), line, e.byte, e.what())};
   } catch (const Json::exception& e) {
@@ -69,7 +71,8 @@ std::string text_of(const Json& frame, const Json& root, const char* key) {
   return "";
 }
 
-/// World-to-camera in COLMAP's axes from a camera-to-world matrix in OpenGL's; none if it is no pose.
+/// World-to-camera in COLMAP's axes from a camera-to-world matrix in OpenGL's; none if it is no
+/// pose.
 std::optional<std::array<double, 12>> pose_of(const Json& frame) {
   const auto matrix = frame.find("transform_matrix");
   if (matrix == frame.end() || !matrix->is_array() || matrix->size() < 3) return std::nullopt;
@@ -83,12 +86,13 @@ std::optional<std::array<double, 12>> pose_of(const Json& frame) {
       if (!std::isfinite(m[r][c])) return std::nullopt;
     }
   }
-  // Columns 1 and 2 are flipped: OpenGL looks along -z with y up, COLMAP along +z with y down. Exporters
-  // that scale the world may leave the scale in the rotation: each axis is brought to length 1.
+  // Columns 1 and 2 are flipped: OpenGL looks along -z with y up, COLMAP along +z with y down.
+  // Exporters that scale the world may leave the scale in the rotation: each axis is brought to
+  // length 1.
   std::array<double, 12> pose;
   for (int axis = 0; axis < 3; ++axis) {
-    const double length = std::sqrt(m[0][axis] * m[0][axis] + m[1][axis] * m[1][axis] +
-                                    m[2][axis] * m[2][axis]);
+    const double length =
+        std::sqrt(m[0][axis] * m[0][axis] + m[1][axis] * m[1][axis] + m[2][axis] * m[2][axis]);
     if (!(length > 1e-12)) return std::nullopt;
     const double sign = (axis == 0 ? 1.0 : -1.0) / length;
     double offset = 0;
@@ -114,10 +118,11 @@ Result<RawView> view_of(const Json& frame, const Json& root, const std::string& 
                      model == "FULL_OPENCV" || model == "perspective";
   const Json::const_iterator fisheye = root.find("is_fisheye");
   if (!known || (fisheye != root.end() && fisheye->is_boolean() && fisheye->get<bool>())) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: the camera model {} cannot be trained on (usable: PINHOLE, OPENCV); "
-                             "undistort the images first",
-                             where, known ? "fisheye" : model)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: the camera model {} cannot be trained on (usable: PINHOLE, OPENCV); "
+                    "undistort the images first",
+                    where, known ? "fisheye" : model)};
   }
   Lens& lens = view.lens;
   const double width = number_of(frame, root, "w", 0), height = number_of(frame, root, "h", 0);
@@ -134,10 +139,11 @@ Result<RawView> view_of(const Json& frame, const Json& root, const std::string& 
   if (lens.fx == 0) lens.fx = lens.fy;
   view.angle_x = number_of(frame, root, "camera_angle_x", 0);
   if (lens.fx == 0 && !(view.angle_x > 0 && view.angle_x < 3.14159)) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: neither fl_x nor a usable camera_angle_x, on the frame or at the top: "
-                             "the focal length is not known",
-                             where)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: neither fl_x nor a usable camera_angle_x, on the frame or at the top: "
+                    "the focal length is not known",
+                    where)};
   }
   if (lens.width == 0 && lens.fx != 0) {
     // A focal length in pixels of an unknown size: the image's own size is meant.
@@ -150,13 +156,15 @@ Result<RawView> view_of(const Json& frame, const Json& root, const std::string& 
   lens.p1 = number_of(frame, root, "p1", 0), lens.p2 = number_of(frame, root, "p2", 0);
   for (const char* key : {"k3", "k4", "k5", "k6"}) {
     if (number_of(frame, root, key, 0) != 0) {
-      return Error{ErrorCode::Dataset,
-                   fmt::format("{}: the lens coefficient {} is not zero; only k1 k2 p1 p2 can be trained "
-                               "on, undistort the images first",
-                               where, key)};
+      return Error{
+          ErrorCode::Dataset,
+          fmt::format("{}: the lens coefficient {} is not zero; only k1 k2 p1 p2 can be trained "
+                      "on, undistort the images first",
+                      where, key)};
     }
   }
-  for (const double value : {lens.fx, lens.fy, lens.cx, lens.cy, lens.k1, lens.k2, lens.p1, lens.p2}) {
+  for (const double value :
+       {lens.fx, lens.fy, lens.cx, lens.cy, lens.k1, lens.k2, lens.p1, lens.p2}) {
     if (!std::isfinite(value) || lens.fx < 0 || lens.fy < 0) {
       return Error{ErrorCode::Dataset, fmt::format("{}: a camera parameter is not usable", where)};
     }
@@ -205,12 +213,14 @@ Result<void> read_frames(const fs::path& file, bool is_test, RawCapture& capture
     capture.views.push_back(std::move(view));
   }
   if (!no_pose.empty()) {
-    capture.warnings.push_back(fmt::format("{} frames have no usable transform_matrix and are skipped: {}",
-                                           no_pose.size(), list_names(no_pose)));
+    capture.warnings.push_back(
+        fmt::format("{} frames have no usable transform_matrix and are skipped: {}", no_pose.size(),
+                    list_names(no_pose)));
   }
   if (!twice.empty()) {
-    capture.warnings.push_back(fmt::format("{} frames name a file a second time; the first is used: {}",
-                                           twice.size(), list_names(twice)));
+    capture.warnings.push_back(
+        fmt::format("{} frames name a file a second time; the first is used: {}", twice.size(),
+                    list_names(twice)));
   }
   const auto ply = root.find("ply_file_path");
   if (!is_test && ply != root.end() && ply->is_string()) {
@@ -218,9 +228,10 @@ Result<void> read_frames(const fs::path& file, bool is_test, RawCapture& capture
   }
   if (!is_test) {
     const bool nerfstudio = root.contains("camera_model") || root.contains("applied_transform");
-    capture.format = fmt::format("{} {}", nerfstudio ? "nerfstudio"
-                                          : root.contains("aabb_scale") ? "instant-ngp"
-                                                                        : "Blender",
+    capture.format = fmt::format("{} {}",
+                                 nerfstudio                    ? "nerfstudio"
+                                 : root.contains("aabb_scale") ? "instant-ngp"
+                                                               : "Blender",
                                  file.filename().string());
   }
   return {};

@@ -9,7 +9,8 @@
 namespace millrace {
 namespace {
 
-/// The rectangle of the unit plane whose every point has a source inside the outermost pixel centres.
+/// The rectangle of the unit plane whose every point has a source inside the outermost pixel
+/// centres.
 struct Rectangle {
   double left = -1e300, top = -1e300, right = 1e300, bottom = 1e300;
 };
@@ -36,13 +37,6 @@ std::optional<Rectangle> valid_rectangle(const Lens& lens) {
 
 }  // namespace
 
-std::array<double, 2> distort(const Lens& lens, double x, double y) {
-  const double r2 = x * x + y * y;
-  const double radial = 1 + r2 * (lens.k1 + r2 * lens.k2);
-  return {x * radial + 2 * lens.p1 * x * y + lens.p2 * (r2 + 2 * x * x),
-          y * radial + 2 * lens.p2 * x * y + lens.p1 * (r2 + 2 * y * y)};
-}
-
 std::optional<std::array<double, 2>> undistort(const Lens& lens, double x, double y) {
   double u = x, v = y;
   for (int iteration = 0; iteration < 50; ++iteration) {
@@ -67,14 +61,16 @@ Result<Undistorted> undistorted_camera(const Lens& lens, UndistortTo to, const s
   Undistorted result{lens.width, lens.height, lens.fx, lens.fy, lens.cx, lens.cy, 0, 0};
   if (lens.kind == LensKind::Pinhole) return result;
   const auto refuse = [&](const char* what) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: {} (k1 {}, k2 {}, p1 {}, p2 {}); the calibration is wrong, or the images "
-                             "must be undistorted by the tool that made it",
-                             where, what, lens.k1, lens.k2, lens.p1, lens.p2)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: {} (k1 {}, k2 {}, p1 {}, p2 {}); the calibration is wrong, or the images "
+                    "must be undistorted by the tool that made it",
+                    where, what, lens.k1, lens.k2, lens.p1, lens.p2)};
   };
   const auto valid = valid_rectangle(lens);
   if (!valid) return refuse("the lens folds over within the image");
-  if (!(valid->right > valid->left && valid->bottom > valid->top) || lens.width < 2 || lens.height < 2) {
+  if (!(valid->right > valid->left && valid->bottom > valid->top) || lens.width < 2 ||
+      lens.height < 2) {
     return refuse("no pixel of the image is left after undistortion");
   }
   if (to == UndistortTo::FillFrame) {
