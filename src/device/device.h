@@ -93,9 +93,9 @@ class Ticket {
 
 /// What a device is, for people and for choosing.
 struct DeviceInfo {
-  std::string id;      // "cpu", "vulkan:0", "cuda:0", "simulated"
-  std::string name;    // processor or card
-  std::string driver;  // instruction set, or driver and version
+  std::string id = {};      // "cpu", "vulkan:0", "cuda:0", "simulated"
+  std::string name = {};    // processor or card
+  std::string driver = {};  // instruction set, or driver and version
   uint64_t memory_bytes = 0;
   int threads = 0;        // cpu only
   bool software = false;  // a graphics driver that runs on the processor; "auto" never takes it

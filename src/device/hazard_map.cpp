@@ -54,6 +54,7 @@ void RangePoints::merge_neighbours() {
 }
 
 Point RangePoints::newest(uint64_t begin, uint64_t end) const {
+  if (begin >= end) return 0;
   Point newest = 0;
   for (const Range& range : ranges_) {
     if (range.begin < end && begin < range.end) newest = std::max(newest, range.point);

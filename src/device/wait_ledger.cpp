@@ -18,8 +18,10 @@ std::string short_path(const char* path) {
   return std::string(all);
 }
 
-bool same_site(const WaitRecord& row, const WaitSite& site, const std::string& where) {
-  return row.reason == site.reason && row.site == site.name && row.where == where;
+bool same_site(const WaitSite& a, const WaitSite& b) {
+  return a.reason == b.reason && a.where.line() == b.where.line() &&
+         std::string_view(a.name) == b.name &&
+         std::string_view(a.where.file_name()) == b.where.file_name();
 }
 
 std::string place(const WaitSite& site) {
@@ -50,30 +52,32 @@ const char* to_string(WaitReason reason) {
   return "Unknown";
 }
 
+WaitRecord* WaitLedger::find(const WaitSite& site) {
+  for (size_t i = 0; i < sites_.size(); ++i) {
+    if (same_site(sites_[i], site)) return &records_[i];
+  }
+  return nullptr;
+}
+
 void WaitLedger::record(const WaitSite& site, std::chrono::steady_clock::time_point begin) {
   const auto blocked = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::steady_clock::now() - begin);
-  const std::string where = place(site);
   std::lock_guard lock(mutex_);
-  for (WaitRecord& row : records_) {
-    if (!same_site(row, site, where)) continue;
-    ++row.count;
-    row.blocked_ns += static_cast<uint64_t>(blocked.count());
-    return;
+  WaitRecord* row = find(site);
+  if (row == nullptr) {
+    sites_.push_back(site);
+    row = &records_.emplace_back();
+    row->site = site.name;
+    row->where = place(site);
+    row->reason = site.reason;
   }
-  records_.push_back({.site = site.name,
-                      .where = where,
-                      .reason = site.reason,
-                      .count = 1,
-                      .blocked_ns = static_cast<uint64_t>(blocked.count())});
+  ++row->count;
+  row->blocked_ns += static_cast<uint64_t>(blocked.count());
 }
 
 void WaitLedger::add_device_dry(const WaitSite& site, uint64_t ns) {
-  const std::string where = place(site);
   std::lock_guard lock(mutex_);
-  for (WaitRecord& row : records_) {
-    if (same_site(row, site, where)) row.device_dry_ns += ns;
-  }
+  if (WaitRecord* row = find(site)) row->device_dry_ns += ns;
 }
 
 std::vector<WaitRecord> WaitLedger::records() const {

@@ -79,9 +79,12 @@ class WaitLedger {
 
  private:
   void record(const WaitSite& site, std::chrono::steady_clock::time_point begin);
+  /// The row of `site`, or nullptr. Allocates nothing: waits repeat every step.
+  WaitRecord* find(const WaitSite& site);
 
   mutable std::mutex mutex_;
   std::vector<WaitRecord> records_;
+  std::vector<WaitSite> sites_;  // of the rows
 };
 
 }  // namespace millrace
