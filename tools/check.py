@@ -27,7 +27,7 @@ LAYERS = {
     "io": ("data", "tensor"),
     "train": ("splat", "loss", "strategy", "data", "io"),
     "synth": ("data", "io"),
-    "app": ("train", "synth", "io", "data", "backends/cpu"),
+    "app": ("train", "synth", "io", "data"),
 }
 
 # What of kernels/ is an interface (docs/adr/0002); the rest is for kernels and backends alone.
@@ -54,7 +54,7 @@ WAITS = (
     ("thread of its own (use WorkerPool)", re.compile(r"\bstd\s*::\s*j?thread\b(?!\s*::)")),
     ("future, latch, barrier or semaphore", re.compile(
         r"\bstd\s*::\s*(?:future|shared_future|promise|async|packaged_task|latch|barrier|counting_semaphore|binary_semaphore)\b")),
-    ("task group or arena", re.compile(r"\b(?:tbb|oneapi)\s*::\s*(?:task_group|task_arena|flow)\b")),
+    ("task group", re.compile(r"\b(?:tbb|oneapi)\s*::\s*(?:task_group|flow)\b")),
     ("sleep or yield", re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep|sched_yield|_mm_pause)\b"
                                   r"|\bsleep\s*\(\s*\d|\bthis_thread\s*::\s*yield\b")),
     ("system wait", re.compile(r"\b(?:pthread_join|pthread_cond_\w*wait|sem_\w*wait|SYS_futex|epoll_wait|waitpid|dispatch_semaphore_wait|dispatch_sync)\b"

@@ -1,0 +1,75 @@
+"""tools/run_bars.py passes and fails rows by what a stand-in trainer reports."""
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+TRAINER = """#!/usr/bin/env python3
+import json, os, pathlib, sys
+if os.environ.get("FAKE_EXIT"): sys.exit(int(os.environ["FAKE_EXIT"]))
+out = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
+threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "2"
+state = threads if os.environ.get("FAKE_RACE") else "same"
+(out / "report.json").write_text(json.dumps({
+    "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": 7, "seconds": 1.0, "steps_per_second": 100.0,
+    "state_sha256": state, "steps": int(sys.argv[sys.argv.index("-i") + 1]),
+    "waits": {"steady_per_step": float(os.environ.get("FAKE_WAITS", "0")),
+              "by_site": [{"site": "loss.item", "reason": "UserRead", "count": 3, "ns": 1}]}}))
+"""
+
+
+class RunBarsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in ("king23", "lego400", "can71"):
+            (self.root / "data" / name / "sparse").mkdir(parents=True)
+        self.trainer = self.root / "millrace"
+        self.trainer.write_text(TRAINER, encoding="utf-8")
+        self.trainer.chmod(self.trainer.stat().st_mode | stat.S_IXUSR)
+
+    def run_bars(self, *kinds, **environment):
+        command = [sys.executable, str(ROOT / "tools" / "run_bars.py"), str(self.trainer), str(self.root / "data"),
+                   str(self.root / "out"), *kinds]
+        return subprocess.run(command, env={"PATH": "/usr/bin:/bin", **environment}, text=True, capture_output=True,
+                              check=False)
+
+    def test_all_bars_pass_with_a_good_trainer(self):
+        done = self.run_bars()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("12 passed, 0 failed", done.stdout)
+
+    def test_a_low_psnr_fails_its_row(self):
+        done = self.run_bars("quality", FAKE_PSNR="25")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  quality lego400: 25.00 dB", done.stdout)
+        self.assertIn("pass  quality king23", done.stdout)
+
+    def test_a_wait_fails_and_its_site_is_named(self):
+        done = self.run_bars("waits", FAKE_WAITS="0.5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("loss.item (UserRead) x3", done.stdout)
+
+    def test_different_states_fail(self):
+        done = self.run_bars("determinism", FAKE_RACE="1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  determinism 1-thread", done.stdout)
+        self.assertIn("pass  determinism again", done.stdout)
+
+    def test_a_trainer_that_ends_early_fails_every_row(self):
+        done = self.run_bars("speed", FAKE_EXIT="3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 passed, 3 failed", done.stdout)
+        self.assertIn("exit 3", done.stdout)
+
+    def test_an_unknown_bar_is_a_usage_error(self):
+        self.assertEqual(self.run_bars("colour").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
