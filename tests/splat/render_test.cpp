@@ -104,10 +104,9 @@ TEST_F(Render, AgreesWhenTheModelStoresFewerShBands) {
   }
 }
 
-TEST_F(Render, ShowsOnlyBackgroundWithoutGaussians) {
-  TestScene scene = test_scene(1, 1);
-  scene.cloud = GaussianCloud{};
-  expect_like_oracle(scene, step_of(scene));
+TEST_F(Render, RefusesAnEmptyCloud) {
+  const TestScene scene = test_scene(1, 1);
+  EXPECT_THROW(device_render(*device_, GaussianCloud{}, scene.camera, step_of(scene)), Exception);
 }
 
 TEST_F(Render, ShowsOnlyBackgroundWhenAllAreCulled) {

@@ -89,8 +89,15 @@ void forward(const BlendArgs& args, uint32_t tile) {
   const uint32_t begin = args.tile_ranges[2 * tile], end = args.tile_ranges[2 * tile + 1];
   vf transmittance[kVectors], red[kVectors], green[kVectors], blue[kVectors], depth[kVectors];
   vi last[kVectors];
+  // Pixels outside the image start opaque: nothing is blended there, nor do they hold up the early stop.
+  float open[kTile * kTile];
+  for (int y = 0; y < kTile; ++y) {
+    for (int x = 0; x < kTile; ++x) {
+      open[y * kTile + x] = y < t.rows && x < t.columns ? 1.0f : 0.0f;
+    }
+  }
   for (int v = 0; v < kVectors; ++v) {
-    transmittance[v] = broadcast(1.0f);
+    transmittance[v] = load(open + v * kWidth);
     red[v] = green[v] = blue[v] = depth[v] = vf{};
     last[v] = vi{};
   }

@@ -21,6 +21,11 @@ void project_block(const ProjectArgs& args, uint32_t block) {
     // log2-free threshold: tau = ln(255 o), from the scalar library once per row below.
     vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) & (rows.opacity >= kAlphaMin) &
                  (rows.norm2 >= kMinQuaternionNorm2) & (p.determinant >= kDeterminantMin);
+    // min() and exp() let a NaN through as a number; x - x is not 0 for a NaN or an infinity.
+    const vf raw_opacity = load(group + kLaneOpacity * kRowBlock);
+    vf raw_finite = raw_opacity - raw_opacity;
+    for (const vf raw : rows.raw_scale) raw_finite += raw - raw;
+    visible &= raw_finite == 0.0f;
     const vf mean_x = p.x * cam.fx + cam.cx, mean_y = p.y * cam.fy + cam.cy;
 
     const ViewDirection view = view_direction(rows.mean, cam);
