@@ -54,7 +54,14 @@ bool Completion::wait_blocking(Point point, WaitLedger& ledger, const WaitSite& 
   std::unique_lock lock(mutex_);
   waiting_.push_back(point);
   interest_.store(std::min(interest_.load(), point));
-  const auto done = [this, point] { return passed_.load() >= point; };
+  // The demand belongs to the first look, so that work it lets go still counts as waited for.
+  bool demanded = demand_ == nullptr;
+  const auto done = [this, point, &demanded] {
+    if (passed_.load() >= point) return true;
+    if (!demanded) demand_(point);
+    demanded = true;
+    return false;
+  };
   bool ok = true;
   if (limit) {
     ok = ledger.wait_for_blocking(lock, changed_, done, *limit, site);

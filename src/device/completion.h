@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/worker_pool.h"
@@ -20,6 +21,11 @@ class Completion {
  public:
   /// Called with the context and the argument given to after(); must not wait.
   using Action = void (*)(void* context, uint64_t argument);
+
+  /// `demand(point)` is called by each wait that finds its point not passed, before it blocks: a
+  /// device that holds work back until someone waits lets it go there. It must not wait or call
+  /// back.
+  explicit Completion(std::function<void(Point)> demand = {}) : demand_(std::move(demand)) {}
 
   /// The device has passed `point`: runs the actions due, oldest first, and wakes the waiters.
   void advance(Point point);
@@ -41,6 +47,7 @@ class Completion {
 
   void run_due(std::unique_lock<std::mutex>& lock, Point point);
 
+  std::function<void(Point)> demand_;
   std::atomic<Point> passed_ = 0;
   // The oldest point that anyone waits for: below it advance() takes no lock.
   std::atomic<Point> interest_ = UINT64_MAX;

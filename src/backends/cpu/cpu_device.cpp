@@ -102,13 +102,12 @@ class CpuDevice final : public Device {
   uint64_t launches_ = 0;
 
   CommandQueue queue_;
-  Completion completion_;
+  Completion completion_{[this](Point point) { worker_.allow(point); }};
   CpuWorker worker_;
 };
 
 CpuDevice::~CpuDevice() {
   const Point last = queue_.last_queued();
-  worker_.allow(last);
   const WaitSite site{WaitReason::Shutdown, "cpu.shutdown"};
   if (!completion_.wait_blocking(last, ledger_, site, kShutdownBound)) {
     spdlog::warn("cpu device: {} commands did not end within {} s and are dropped",
@@ -324,7 +323,6 @@ Result<void> CpuDevice::fill(Slice to, uint32_t pattern) {
 }
 
 void CpuDevice::wait_for_point_blocking(Point point, const WaitSite& site) {
-  worker_.allow(point);
   if (completion_.passed() >= point) return;
   const uint64_t dry_before = queue().dry_ns;
   completion_.wait_blocking(point, ledger_, site);
