@@ -82,6 +82,7 @@ Layout lay_out(const std::vector<ContactRow>& rows, uint32_t max_width) {
   const auto n_rows = static_cast<uint32_t>(rows.size());
   while (layout.n_columns < n_rows && room(layout.n_columns + 1) >= widest) ++layout.n_columns;
   layout.n_columns = std::min(layout.n_columns, n_rows);
+  while (layout.n_columns > 1 && room(layout.n_columns) <= kLeastTile) --layout.n_columns;
   layout.tile_width = std::min(room(layout.n_columns), std::max(widest, kLeastTile));
   layout.text_scale = layout.tile_width >= 160 ? 2 : 1;
 
