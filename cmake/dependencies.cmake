@@ -2,3 +2,13 @@
 target_link_libraries(millrace_kernels PUBLIC TBB::tbb)
 target_link_libraries(millrace_data PUBLIC Eigen3::Eigen nlohmann_json::nlohmann_json PkgConfig::IMAGE_LIBS)
 target_link_libraries(millrace_device PUBLIC spdlog::spdlog)
+
+# What the binary was built from, for report.json and --version.
+execute_process(COMMAND git rev-parse --short=12 HEAD WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                OUTPUT_VARIABLE MILLRACE_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT MILLRACE_COMMIT)
+  set(MILLRACE_COMMIT unknown)
+endif()
+configure_file(${CMAKE_SOURCE_DIR}/src/train/version.h.in ${CMAKE_BINARY_DIR}/generated/train/version.h)
+target_include_directories(millrace_train PUBLIC ${CMAKE_BINARY_DIR}/generated)
+target_link_libraries(millrace_train PUBLIC PkgConfig::CRYPTO)

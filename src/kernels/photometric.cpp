@@ -53,7 +53,7 @@ void image_to_planar(const KernelCall& call) {
 
 // photometric_forward: sums of |x - y| and of SSIM per band, and the three derivative maps of SSIM.
 // Bindings  step r, control r, image r [3,H,W], target r [3,H,W] u8, maps w [3,3,H,W],
-//           partials w [3 * bands, 2].
+//           partials w [3 * bands, kLossSums].
 void photometric_forward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<LossParams>();
@@ -62,7 +62,7 @@ void photometric_forward(const KernelCall& call) {
   const uint32_t bands = n_bands(params.height);
   const HotKernels& hot = hot_kernels();
   for_each_band(params, [&](uint32_t channel, uint32_t band, float* scratch) {
-    hot.photometric_forward_band(args, channel, band, partials + 2 * (channel * bands + band), scratch);
+    hot.photometric_forward_band(args, channel, band, partials + kLossSums * (channel * bands + band), scratch);
   });
 }
 
@@ -79,22 +79,24 @@ void photometric_backward(const KernelCall& call) {
 }
 
 // photometric_reduce: the loss and its parts as means over the valid pixels, summed in a fixed order.
-// Bindings  step r, partials r, control x (metrics.loss, l1, ssim).
+// Bindings  step r, partials r, control x (metrics.loss, l1, ssim, mse).
 void photometric_reduce(const KernelCall& call) {
   const auto& params = call.params_as<LossParams>();
   const StepBlock& step = *call.buffer<const StepBlock>(0);
   Control& control = *call.buffer<Control>(2);
   if (!accepted(step, control)) return;
   const auto* partials = call.buffer<const float>(1);
-  double l1 = 0, ssim = 0;
+  double l1 = 0, ssim = 0, mse = 0;
   for (uint32_t i = 0; i < 3 * n_bands(params.height); ++i) {
-    l1 += partials[2 * i];
-    ssim += partials[2 * i + 1];
+    l1 += partials[kLossSums * i];
+    ssim += partials[kLossSums * i + 1];
+    mse += partials[kLossSums * i + 2];
   }
   const uint32_t edge = params.width > 10 && params.height > 10 ? 5 : 0;
   const double count = 3.0 * (params.width - 2 * edge) * (params.height - 2 * edge);
   control.metrics.l1 = static_cast<float>(l1 / count);
   control.metrics.ssim = static_cast<float>(ssim / count);
+  control.metrics.mse = static_cast<float>(mse / count);
   control.metrics.loss = static_cast<float>((1.0 - step.ssim_weight) * (l1 / count) +
                                             step.ssim_weight * (1.0 - ssim / count));
 }

@@ -47,6 +47,7 @@ constexpr float kMinQuaternionNorm2 = 1e-8f;
 constexpr float kGradientClamp = 1e4f;
 constexpr float kGuardBand = 0.15f;          // of the image size, beyond each border
 constexpr uint32_t kInstanceSortBlock = 1u << 16;  // instances per histogram of the tile sort
+constexpr uint32_t kLossSums = 3;            // |x-y|, SSIM, (x-y)^2
 constexpr uint32_t kLossBand = 32;           // rows per partial sum of the photometric loss
 
 // ---------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ static_assert(sizeof(Counts) == 32);
 struct StepMetrics {
   uint64_t transaction;
   uint32_t epoch, step;
-  float loss, l1, ssim, reserved;
+  float loss, l1, ssim, mse;
   uint32_t rows, visible;
   uint64_t instances;
 };

@@ -66,7 +66,7 @@ PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& si
   if (!with_gradients) return pixels;
   pixels.d_image = floats(3 * pixels.n_pixels);
   pixels.loss_maps = floats(9 * pixels.n_pixels);
-  pixels.loss_partials = floats(3 * n_bands * 2);
+  pixels.loss_partials = floats(3 * n_bands * kLossSums);
   return pixels;
 }
 

@@ -45,7 +45,7 @@ struct PixelBuffers {
   Tensor tile_ranges;    // [tiles,2] U32
   Tensor d_image;        // [3,H,W] F32; absent when only rendering
   Tensor loss_maps;      // [3,3,H,W] F32; absent when only rendering
-  Tensor loss_partials;  // [3 bands,2] F32; absent when only rendering
+  Tensor loss_partials;  // [3 bands,kLossSums] F32; absent when only rendering
   Tensor error_map;      // one element: none
 };
 

@@ -87,7 +87,7 @@ struct HotKernels {
   void (*backward_accumulate_block)(const BackwardArgs& args, uint32_t block);
   /// Adam from d_geometry and d_sh_rest. Returns the skipped rows.
   uint32_t (*adam_block)(const BackwardArgs& args, uint32_t block);
-  /// One band of one channel. sums: [2] sum of |x-y| and of SSIM over the valid pixels of the band.
+  /// One band of one channel. sums: [kLossSums] sums of |x-y|, SSIM and (x-y)^2 over the band's valid pixels.
   void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
                                    float* sums, float* scratch);
   void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,

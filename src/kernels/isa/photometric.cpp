@@ -100,7 +100,7 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
     for (int m = 0; m < 5; ++m) convolve_row(in[m], row_of(i, m), n);
   }
 
-  vf ssim_sum = vf{}, l1_sum = vf{};
+  vf ssim_sum = vf{}, l1_sum = vf{}, mse_sum = vf{};
   float* out[3];
   for (int m = 0; m < 3; ++m) out[m] = scratch + (5 + m) * stride;
   for (uint32_t y = b.begin; y < b.end; ++y) {
@@ -145,7 +145,9 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
     }
     for (uint32_t x = 0; x < n; x += kWidth) {
       ssim_sum += load(ssim_row + x);
-      l1_sum += load(l1_row + x);
+      const vf difference = load(l1_row + x);
+      l1_sum += difference;
+      mse_sum += difference * difference;
     }
     for (int m = 0; m < 3; ++m) {
       for (uint32_t x = 0; x < width; ++x) map[m][x] = out[m][x];
@@ -153,6 +155,7 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
   }
   sums[0] = sum(l1_sum);
   sums[1] = sum(ssim_sum);
+  sums[2] = sum(mse_sum);
 }
 
 void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,

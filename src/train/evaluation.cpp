@@ -1,0 +1,53 @@
+// Rendering and scoring held-out views.
+#include "train/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "train/scene.h"
+
+namespace millrace {
+
+Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFolder* folder,
+                                     const std::function<void(const std::string&)>& warn) {
+  Evaluation evaluation;
+  std::vector<FrameSize> sizes;
+  for (const View& view : in.views) sizes.push_back(frame_size(view.camera));
+  if (sizes.empty()) return evaluation;
+  ViewRenderer renderer(in.model, sizes, /*with_depth=*/false);
+  std::vector<FileScore> scores;
+  const size_t stride = (in.views.size() + kContactRows - 1) / kContactRows;
+  in.photographs.prefetch(0);
+  for (uint32_t i = 0; i < in.views.size(); ++i) {
+    const View& view = in.views[i];
+    if (i + 1 < in.views.size()) in.photographs.prefetch(i + 1);
+    const auto begin = std::chrono::steady_clock::now();
+    MILLRACE_ASSIGN(const ViewRenderer::Image image,
+                    renderer.render_blocking(view.camera, in.near_plane, in.sh_degree, in.background));
+    evaluation.result.seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (folder) MILLRACE_TRY(write_png16(folder->render(view.name), image.color));
+    const auto photograph = in.photographs.get_blocking(i);
+    if (!photograph) {
+      if (warn) warn(photograph.error().message);
+      continue;
+    }
+    scores.push_back({view.name, score_image(image.color, to_float(*photograph.value()))});
+    if (i % stride == 0) {
+      evaluation.contact_rows.push_back(
+          {fmt::format("{}  {:.2f} dB", view.name, scores.back().score.psnr), *photograph.value(),
+           to_8bit(image.color)});
+    }
+  }
+  const ImageScore mean = mean_score(scores);
+  evaluation.result.psnr = mean.psnr;
+  evaluation.result.ssim = mean.ssim;
+  evaluation.result.psnr_cc = mean.psnr_cc;
+  evaluation.result.psnr_gain = mean.psnr_gain;
+  evaluation.result.n_views = static_cast<uint32_t>(scores.size());
+  return evaluation;
+}
+
+}  // namespace millrace

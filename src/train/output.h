@@ -1,0 +1,54 @@
+// The output folder of a run: names, the promise never to overwrite silently, and the report.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/device.h"
+#include "train/trainer.h"
+
+namespace millrace {
+
+/// Paths of a run's files below its folder (CONTRACTS.md, "millrace files").
+struct OutputFolder {
+  std::filesystem::path root;
+  std::filesystem::path ply(uint32_t iteration) const;
+  std::filesystem::path stats(uint32_t iteration) const;
+  std::filesystem::path render(const std::string& view_name) const;
+  std::filesystem::path report() const { return root / "report.json"; }
+  std::filesystem::path config() const { return root / "config.json"; }
+  std::filesystem::path cameras() const { return root / "cameras.json"; }
+  std::filesystem::path contact_sheet() const { return root / "contact_sheet.png"; }
+};
+
+/// Makes the folder and proves that it can be written. Errors: Usage if it holds an earlier run and `overwrite`
+/// is off; Output if it cannot be made or written.
+Result<OutputFolder> open_output_folder(const std::string& output, const std::string& dataset,
+                                        bool overwrite);
+
+/// stats/val_step%04d.json: psnr, ssim, num_GS, time, and the colour-corrected figures.
+Result<void> write_stats(const OutputFolder& folder, const EvalResult& result);
+
+/// What report.json holds beside the summary.
+struct RunReport {
+  std::string dataset;
+  std::string device_id, device_name, device_driver;
+  double ms_median = 0, ms_p95 = 0;
+  double device_dry_fraction = 0;
+  double mean_queued_transactions = 0;
+  bool has_psnr = false;
+  double psnr_cc = 0, psnr_gain = 0;
+  double instances_mean = 0;
+  uint64_t instances_max = 0;
+  uint64_t skipped_rows = 0;
+  uint64_t host_peak_bytes = 0;
+  MemoryStats memory;
+  double steady_waits_per_step = 0, pacing_per_step = 0;
+  std::vector<WaitRecord> waits;
+};
+Result<void> write_report(const OutputFolder& folder, const TrainSummary& summary, const RunReport& run);
+
+}  // namespace millrace

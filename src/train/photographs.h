@@ -1,0 +1,45 @@
+// Photographs: training targets on the device as 8-bit planes. All of them if they fit the budget, otherwise the
+// ones that the next steps need.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "data/image_loader.h"
+#include "tensor/tensor.h"
+
+namespace millrace {
+
+class Photographs {
+ public:
+  /// `views`: the training views, in the order of the sampler's numbers.
+  Photographs(Device& device, const std::vector<View>& views, const ImageLoaderOptions& loader,
+              uint64_t budget_bytes);
+
+  /// Decodes ahead of the first step: everything if it fits, else the beginning of the order given.
+  /// Errors: the file's, with its path.
+  Result<void> preload_blocking(const std::vector<uint32_t>& first_views,
+                                const std::function<void(uint32_t, uint32_t)>& progress);
+  /// Says which views come soon; never waits.
+  void prefetch(uint32_t view);
+  /// The target of `view`, [3,H,W] U8. Waits for a decode (reason Decode) only if prefetching fell behind.
+  /// The tensor stays valid while it is held.
+  Result<Tensor> target_blocking(uint32_t view);
+  /// Whether every photograph stays on the device.
+  bool all_resident() const { return all_resident_; }
+
+ private:
+  Device& device_;
+  std::unique_ptr<ImageLoader> loader_;
+  std::vector<uint64_t> bytes_;
+  std::vector<Tensor> resident_;
+  std::deque<uint32_t> recent_;  // resident views, oldest use first (only when not all fit)
+  uint64_t budget_bytes_ = 0, resident_bytes_ = 0;
+  bool all_resident_ = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,230 @@
+// The loop that records ahead, and the sticky gate's host side (ARCHITECTURE.md section 4).
+#include "train/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/philox.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint32_t kMaxRetries = 8;
+constexpr uint64_t kGrowthFloor = 65536;  // instances
+constexpr uint32_t kPrefetchSteps = 16;
+
+uint64_t grown(uint64_t need) {
+  return std::max(need + need / 4, need + kGrowthFloor);
+}
+
+}  // namespace
+
+Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& scale, TrainState& state,
+               Photographs& photographs, std::vector<FrameSize> sizes)
+    : device_(device),
+      options_(options),
+      schedule_(options, scale),
+      state_(state),
+      photographs_(photographs),
+      sizes_(std::move(sizes)),
+      sampler_(options.seed, static_cast<uint32_t>(sizes_.size())),
+      view_instances_(sizes_.size()),
+      view_rows_(sizes_.size()),
+      forced_used_(options.test_capacity.size()) {}
+
+double Runner::mean_instances() const {
+  return accepted_steps_ ? static_cast<double>(instance_sum_) / static_cast<double>(accepted_steps_) : 0;
+}
+
+uint64_t Runner::row_bound() const {
+  uint64_t bound = accepted_rows_ ? accepted_rows_ : state_.model.row_capacity;
+  for (const Pending& pending : pending_) {
+    if (kind_of(pending.transaction) == TransactionKind::Refine) {
+      bound = mcmc_row_bound(bound, options_.max_cap);
+    }
+  }
+  return std::min(bound, state_.model.row_capacity);
+}
+
+Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<bool>& stop,
+                                        const std::function<void(const StepMetrics&)>& accepted) {
+  end_step_ = end_step;
+  while (next_step() < end_step && !stop.load(std::memory_order_relaxed)) {
+    // The one Pacing site: the step recorded kRunAhead steps ago must have run.
+    if (step_points_.size() == kRunAhead) {
+      MILLRACE_TRY(device_.wait_blocking(step_points_.front(), {WaitReason::Pacing, "trainer.pacing"}));
+      step_points_.pop_front();
+    }
+    MILLRACE_TRY(harvest(accepted));
+    if (next_step() >= end_step) break;
+    queued_sum_ += pending_.size();
+    MILLRACE_TRY(record_next());
+  }
+  return {};
+}
+
+Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&)>& accepted) {
+  const std::atomic<bool> never = false;
+  for (;;) {
+    MILLRACE_TRY(device_.wait_blocking(device_.submit(), {WaitReason::UserRead, "trainer.settle"}));
+    const uint64_t before = replays_;
+    const uint64_t reached = next_;
+    MILLRACE_TRY(harvest(accepted));
+    if (replays_ == before && pending_.empty()) return {};
+    // Something was refused: record it again, up to where the queue had come.
+    while (next_ < reached) MILLRACE_TRY(record_next());
+  }
+}
+
+Result<void> Runner::record_next() {
+  const uint64_t transaction = next_;
+  const uint32_t step = step_of(transaction);
+  Pending pending = {transaction, epoch_, 0, {}, {}, {}};
+  switch (kind_of(transaction)) {
+    case TransactionKind::Step: {
+      pending.view = sampler_.view_of(step);
+      prefetch_ahead(step);
+      MILLRACE_ASSIGN(pending.target, photographs_.target_blocking(pending.view));
+      ensure_instance_room(pending.view);
+      const uint64_t capacity = attempt_capacity(transaction, pending.view);
+      pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, pending.view));
+      train_step(state_, {pending.step, pending.target, sizes_[pending.view], capacity});
+      break;
+    }
+    case TransactionKind::Refine:
+      MILLRACE_TRY(ensure_row_room(mcmc_row_bound(row_bound(), options_.max_cap)));
+      pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
+      refine_transaction(state_, pending.step);
+      break;
+    case TransactionKind::Reorder:
+      pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
+      reorder_transaction(state_, pending.step);
+      break;
+  }
+  pending.control = read_later(state_.model.control);
+  const Point point = device_.submit();
+  if (kind_of(transaction) == TransactionKind::Step) {
+    step_points_.push_back(point);
+    if (step_points_.size() > kRunAhead) step_points_.pop_front();
+  }
+  pending_.push_back(std::move(pending));
+  next_ = schedule_.next(transaction);
+  return {};
+}
+
+void Runner::prefetch_ahead(uint32_t step) {
+  if (photographs_.all_resident()) return;
+  for (uint32_t ahead = 1; ahead <= kPrefetchSteps; ++ahead) {
+    photographs_.prefetch(sampler_.view_of(step + ahead));
+  }
+}
+
+// Tests may cut the capacity of the first attempt of a step that finds the gate open. Placement stays as it is.
+uint64_t Runner::attempt_capacity(uint64_t transaction, uint32_t view) {
+  const uint32_t step = step_of(transaction);
+  for (size_t i = 0; i < options_.test_capacity.size(); ++i) {
+    if (options_.test_capacity[i].step != step || forced_used_[i]) continue;
+    forced_used_[i] = true;
+    return std::max<uint64_t>(options_.test_capacity[i].capacity, 1);
+  }
+  const bool new_step = random_step_ == ~0ull || step > random_step_;
+  if (options_.test_capacity_random > 0 && new_step) {
+    random_step_ = step;
+    const auto words = philox(options_.seed, step, RandomPurpose::TestCapacity, 0);
+    if (uniform_open(words[0]) < options_.test_capacity_random) {
+      const uint64_t need = std::max<uint64_t>(view_instances_[view], 1);
+      return 1 + static_cast<uint64_t>(uniform_open(words[1]) * static_cast<float>(need));
+    }
+  }
+  return 0;
+}
+
+// Room by prediction: the view's high-water mark, scaled by how much the model has grown since, and a quarter.
+void Runner::ensure_instance_room(uint32_t view) {
+  if (view_rows_[view] == 0) return;
+  const double growth = static_cast<double>(row_bound()) / static_cast<double>(view_rows_[view]);
+  const auto predicted = static_cast<uint64_t>(static_cast<double>(view_instances_[view]) * growth * 1.25);
+  Workspace& workspace = state_.workspace;
+  if (predicted <= workspace.instances.capacity) return;
+  workspace.instances = make_instance_buffers(device_, predicted, workspace.pixels.n_tiles, true);
+}
+
+Result<void> Runner::ensure_row_room(uint64_t rows) {
+  if (rows <= state_.model.row_capacity) return {};
+  const uint64_t wanted = std::min(2 * state_.model.row_capacity, std::max(options_.max_cap, rows));
+  grow_rows(state_.model, std::max(wanted, rows));
+  rebuild_row_buffers();
+  return {};
+}
+
+void Runner::rebuild_row_buffers() {
+  state_.workspace.rows = RowBuffers();
+  state_.workspace.rows = make_row_buffers(device_, state_.model.row_capacity);
+  state_.refinement = McmcScratch();
+  state_.refinement = make_mcmc_scratch(state_.model);
+}
+
+Result<void> Runner::harvest(const std::function<void(const StepMetrics&)>& accepted) {
+  while (!pending_.empty() && pending_.front().control.ready()) {
+    const auto control = pending_.front().control.as<Control>();
+    if (control.gate.closed) {
+      MILLRACE_TRY(recover(control));
+      return {};
+    }
+    const Pending pending = std::move(pending_.front());
+    pending_.pop_front();
+    MILLRACE_TRY(accept(pending, control, accepted));
+  }
+  return {};
+}
+
+Result<void> Runner::recover(const Control& control) {
+  const Gate& gate = control.gate;
+  ++replays_;
+  retries_ = gate.first_rejected == retried_ ? retries_ + 1 : 1;
+  retried_ = gate.first_rejected;
+  if (retries_ > kMaxRetries) {
+    return Error{ErrorCode::OutOfMemory,
+                 fmt::format("step {} was refused {} times: it needs {} tile instances and {} rows. Train at a "
+                             "smaller size (-r 2), lower --max-cap, or free memory.",
+                             step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows)};
+  }
+  Workspace& workspace = state_.workspace;
+  if (gate.need_instances > workspace.instances.capacity) {
+    const uint64_t capacity = grown(gate.need_instances);
+    workspace.instances = InstanceBuffers();
+    workspace.instances = make_instance_buffers(device_, capacity, workspace.pixels.n_tiles, true);
+  }
+  if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room(gate.need_rows));
+  accepted_rows_ = control.counts.rows;
+  // Everything recorded since was refused too. The queue is in order, so the reopening comes after all of it.
+  pending_.clear();
+  next_ = gate.first_rejected;
+  reopen_gate(state_.model, ++epoch_);
+  return {};
+}
+
+Result<void> Runner::accept(const Pending& pending, const Control& control,
+                            const std::function<void(const StepMetrics&)>& accepted) {
+  accepted_rows_ = control.counts.rows;
+  retries_ = 0;
+  if (kind_of(pending.transaction) != TransactionKind::Step) return {};
+  const StepMetrics& metrics = control.metrics;
+  view_instances_[pending.view] = std::max(view_instances_[pending.view], metrics.instances);
+  view_rows_[pending.view] = std::max<uint64_t>(metrics.rows, 1);
+  max_instances_ = std::max(max_instances_, metrics.instances);
+  instance_sum_ += metrics.instances;
+  ++accepted_steps_;
+  if (!std::isfinite(metrics.loss)) {
+    return Error{ErrorCode::Diverged,
+                 fmt::format("training diverged: the loss of step {} is not a number. Lower the learning rates "
+                             "or report the dataset; the last saved files are intact.",
+                             metrics.step)};
+  }
+  if (accepted) accepted(metrics);
+  return {};
+}
+
+}  // namespace millrace

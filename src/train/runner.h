@@ -1,0 +1,86 @@
+// Runner: keeps the queue fed, reads results late, and replays from the first transaction that the gate refused.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "train/photographs.h"
+#include "train/schedule.h"
+#include "train/train_step.h"
+
+namespace millrace {
+
+/// How far the host may record ahead of the device, in steps.
+constexpr uint32_t kRunAhead = 3;
+
+class Runner {
+ public:
+  /// `sizes`: frame size of each training view. All references must outlive the runner.
+  Runner(Device& device, const TrainOptions& options, const SceneScale& scale, TrainState& state,
+         Photographs& photographs, std::vector<FrameSize> sizes);
+
+  /// Records steps until `end_step` (exclusive) or `stop`; `accepted` is called for every accepted step, some
+  /// steps late. Returns with work in flight. Errors: an unreadable photograph; Diverged; OutOfMemory.
+  Result<void> run_until_blocking(uint32_t end_step, const std::atomic<bool>& stop,
+                                  const std::function<void(const StepMetrics&)>& accepted);
+  /// Waits (reason UserRead) until everything recorded was accepted, replaying what must be.
+  Result<void> settle_blocking(const std::function<void(const StepMetrics&)>& accepted);
+
+  /// The next step to be recorded.
+  uint32_t next_step() const { return step_of(next_); }
+  uint64_t replays() const { return replays_; }
+  /// A bound on N, counting every refinement queued so far.
+  uint64_t row_bound() const;
+  uint64_t max_instances() const { return max_instances_; }
+  double mean_instances() const;
+  uint64_t steps_queued_sum() const { return queued_sum_; }
+  uint32_t epoch() const { return epoch_; }
+
+ private:
+  /// A transaction that was recorded and not yet accepted; it pins its inputs.
+  struct Pending {
+    uint64_t transaction;
+    uint32_t epoch;
+    uint32_t view;
+    Ticket control;
+    Tensor step, target;
+  };
+
+  Result<void> record_next();
+  void prefetch_ahead(uint32_t step);
+  uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
+  void ensure_instance_room(uint32_t view);
+  Result<void> ensure_row_room(uint64_t rows);
+  void rebuild_row_buffers();
+  Result<void> harvest(const std::function<void(const StepMetrics&)>& accepted);
+  Result<void> recover(const Control& control);
+  Result<void> accept(const Pending& pending, const Control& control,
+                      const std::function<void(const StepMetrics&)>& accepted);
+
+  Device& device_;
+  const TrainOptions& options_;
+  Schedule schedule_;
+  TrainState& state_;
+  Photographs& photographs_;
+  std::vector<FrameSize> sizes_;
+  ViewSampler sampler_;
+
+  uint64_t next_ = 0;  // transaction
+  uint32_t end_step_ = 0;
+  uint32_t epoch_ = 0;
+  std::deque<Pending> pending_;
+  std::deque<Point> step_points_;       // the last kRunAhead steps recorded
+  uint64_t accepted_rows_ = 0;          // N of the last accepted transaction
+  std::vector<uint64_t> view_instances_;  // high-water mark of each view
+  std::vector<uint64_t> view_rows_;       // N at that mark
+  std::vector<bool> forced_used_;         // per entry of options.test_capacity
+  uint64_t random_step_ = ~0ull;          // last step that drew a random capacity
+  uint64_t retried_ = kNoTransaction;     // transaction of the last replay, and how often in a row
+  uint32_t retries_ = 0;
+  uint64_t replays_ = 0, max_instances_ = 0, instance_sum_ = 0, accepted_steps_ = 0, queued_sum_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,67 @@
+// From a dataset to camera records and initial Gaussians.
+#include "train/scene.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/neighbours.h"
+
+namespace millrace {
+
+CameraRecord make_camera_record(const Camera& camera, double near_plane) {
+  CameraRecord record = {};
+  const auto& m = camera.world_to_camera;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) record.rotation[3 * i + j] = static_cast<float>(m[4 * i + j]);
+    record.translation[i] = static_cast<float>(m[4 * i + 3]);
+  }
+  const std::array<double, 3> centre = camera_centre(camera);
+  for (int i = 0; i < 3; ++i) record.centre[i] = static_cast<float>(centre[i]);
+  record.fx = static_cast<float>(camera.fx);
+  record.fy = static_cast<float>(camera.fy);
+  record.cx = static_cast<float>(camera.cx);
+  record.cy = static_cast<float>(camera.cy);
+  record.near_plane = static_cast<float>(near_plane);
+  record.width = camera.width;
+  record.height = camera.height;
+  return record;
+}
+
+FrameSize frame_size(const Camera& camera) { return {camera.width, camera.height}; }
+
+GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note) {
+  constexpr float kSh0 = 0.28209479177387814f;
+  const uint64_t available = dataset.points.count();
+  const uint64_t n = std::min<uint64_t>(available, options.max_cap);
+  if (n < available && note) {
+    *note = fmt::format("starting from {} of {} points (--max-cap)", n, available);
+  }
+  std::vector<float> positions(3 * n);
+  GaussianCloud cloud;
+  cloud.sh_degree = static_cast<int>(options.sh_degree);
+  cloud.sh0.resize(3 * n);
+  for (uint64_t i = 0; i < n; ++i) {
+    const uint64_t from = i * available / n;
+    for (uint64_t k = 0; k < 3; ++k) {
+      positions[3 * i + k] = dataset.points.positions[3 * from + k];
+      cloud.sh0[3 * i + k] = (static_cast<float>(dataset.points.colors[3 * from + k]) / 255.0f - 0.5f) / kSh0;
+    }
+  }
+  const std::vector<float> distance2 = mean_square_distance_to_3_nearest(positions);
+  const auto opacity = static_cast<float>(std::log(options.init_opacity / (1 - options.init_opacity)));
+  cloud.opacities.assign(n, opacity);
+  cloud.rotations.assign(4 * n, 0.0f);
+  cloud.log_scales.resize(3 * n);
+  for (uint64_t i = 0; i < n; ++i) {
+    cloud.rotations[4 * i] = 1.0f;
+    const double scale = options.init_scaling * std::sqrt(static_cast<double>(distance2[i]));
+    for (uint64_t k = 0; k < 3; ++k) cloud.log_scales[3 * i + k] = static_cast<float>(std::log(scale));
+  }
+  cloud.sh_rest.assign(n * 3 * static_cast<uint64_t>(sh_rest_count(cloud.sh_degree)), 0.0f);
+  cloud.means = std::move(positions);
+  return cloud;
+}
+
+}  // namespace millrace

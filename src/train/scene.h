@@ -1,0 +1,27 @@
+// Scene: what training takes from a dataset: camera records in world units, the world's size, and the Gaussians
+// to begin with.
+#pragma once
+
+#include <vector>
+
+#include "base/gaussian_cloud.h"
+#include "data/dataset.h"
+#include "data/scene_scale.h"
+#include "kernels/splat_params.h"
+#include "splat/workspace.h"
+#include "train/options.h"
+
+namespace millrace {
+
+/// The near plane in units of the normaliser (median camera distance), so that no image depends on the world's
+/// unit.
+constexpr double kNearPlane = 0.01;
+
+CameraRecord make_camera_record(const Camera& camera, double near_plane);
+FrameSize frame_size(const Camera& camera);
+
+/// The Gaussians that training begins with: one per point, or `max_cap` of them drawn evenly if there are more
+/// (`note` says so). Log scale = log(init_scaling x sqrt(mean squared distance to the 3 nearest)).
+GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note);
+
+}  // namespace millrace

@@ -1,0 +1,87 @@
+// The closed forms of TRAINING.md 1.4, 1.5 and CONTRACTS.md, and the order of the views.
+#include "train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/philox.h"
+
+namespace millrace {
+
+bool Schedule::refines_after(uint32_t step) const {
+  return step > options_.start_refine && step < options_.stop_refine && options_.refine_every > 0 &&
+         step % options_.refine_every == 0;
+}
+
+bool Schedule::reorders_after(uint32_t step) const {
+  return options_.morton_interval > 0 && step > 0 && step % options_.morton_interval == 0;
+}
+
+uint64_t Schedule::next(uint64_t transaction) const {
+  const uint32_t step = step_of(transaction);
+  const TransactionKind kind = kind_of(transaction);
+  if (kind < TransactionKind::Refine && refines_after(step)) {
+    return transaction_id(step, TransactionKind::Refine);
+  }
+  if (kind < TransactionKind::Reorder && reorders_after(step)) {
+    return transaction_id(step, TransactionKind::Reorder);
+  }
+  return transaction_id(step + 1, TransactionKind::Step);
+}
+
+uint32_t Schedule::sh_degree(uint32_t step) const {
+  if (options_.sh_degree_interval == 0) return options_.sh_degree;
+  return std::min(options_.sh_degree, step / options_.sh_degree_interval);
+}
+
+StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) const {
+  const uint32_t step = step_of(transaction);
+  const double t = step + 1.0;
+  const double bias1 = 1.0 - std::pow(0.9, t), bias2 = 1.0 - std::pow(0.999, t);
+  const double decay = std::pow(options_.means_lr_final, step / (30000.0 * options_.steps_scaler));
+  const double means_rate = options_.means_lr * scale_.scene_scale * decay;  // of the normalised world
+  StepBlock block = {};
+  block.transaction = transaction;
+  block.seed = options_.seed;
+  block.epoch = epoch;
+  block.step = step;
+  block.view = view;
+  block.sh_degree = sh_degree(step);
+  for (int c = 0; c < 3; ++c) block.background[c] = options_.bg_color[static_cast<size_t>(c)];
+  block.rate_means = static_cast<float>(means_rate * scale_.normaliser / bias1);
+  block.rate_scales = static_cast<float>(options_.scaling_lr / bias1);
+  block.rate_rotations = static_cast<float>(options_.rotation_lr / bias1);
+  block.rate_opacities = static_cast<float>(options_.opacity_lr / bias1);
+  block.rate_sh0 = static_cast<float>(options_.sh0_lr / bias1);
+  block.rate_sh_rest = static_cast<float>(options_.sh0_lr / options_.sh_rest_divisor / bias1);
+  block.inv_sqrt_bias2 = static_cast<float>(1.0 / std::sqrt(bias2));
+  block.ssim_weight = static_cast<float>(options_.lambda_dssim);
+  block.opacity_reg = static_cast<float>(options_.opacity_reg);
+  block.scale_reg = static_cast<float>(options_.scale_reg / scale_.normaliser);
+  // Sigma eps w is in world units squared; dividing by the unit makes the step independent of it.
+  block.noise_scale = static_cast<float>(means_rate * options_.noise_lr / scale_.normaliser);
+  block.min_opacity = static_cast<float>(options_.min_opacity);
+  block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(options_.max_cap, ~0u));
+  block.modes = options_.bg_mode == "random" ? kModeRandomBackground : 0;
+  return block;
+}
+
+uint32_t ViewSampler::view_of(uint32_t step) { return permutation(step / n_views_)[step % n_views_]; }
+
+const std::vector<uint32_t>& ViewSampler::permutation(uint32_t pass) {
+  const uint32_t slot = pass % 2;
+  if (cached_pass_[slot] == pass) return cached_[slot];
+  std::vector<uint32_t>& order = cached_[slot];
+  order.resize(n_views_);
+  std::iota(order.begin(), order.end(), 0u);
+  for (uint32_t i = n_views_ - 1; i > 0; --i) {  // Fisher and Yates
+    const auto words = philox(seed_, pass, RandomPurpose::Sampler, i);
+    const auto j = static_cast<uint32_t>(uint64_t{words[0]} * (i + 1) >> 32);
+    std::swap(order[i], order[j]);
+  }
+  cached_pass_[slot] = pass;
+  return order;
+}
+
+}  // namespace millrace

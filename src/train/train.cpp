@@ -1,0 +1,293 @@
+// A training run from beginning to end: load, train, evaluate, save, report.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "base/file.h"
+#include "io/cameras_json.h"
+#include "io/ply.h"
+#include "train/evaluation.h"
+#include "train/open_device.h"
+#include "train/output.h"
+#include "train/run_meter.h"
+#include "train/runner.h"
+#include "train/scene.h"
+#include "train/state_hash.h"
+#include "train/trainer.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kFirstInstanceCapacity = 1u << 20;
+
+/// Everything of one run.
+class Run {
+ public:
+  Run(const TrainOptions& options, const TrainObserver& observer, const std::atomic<bool>& stop)
+      : options_(options), observer_(observer), stop_(stop) {}
+
+  Result<TrainSummary> run_blocking() {
+    MILLRACE_TRY(load_blocking());
+    MILLRACE_TRY(train_blocking());
+    MILLRACE_TRY(finish_blocking());
+    return summary_;
+  }
+
+ private:
+  Result<void> load_blocking();
+  Result<void> train_blocking();
+  Result<void> finish_blocking();
+  Result<void> evaluate_now_blocking(uint32_t steps, bool final);
+  Result<void> save_ply_blocking(uint32_t steps);
+  void on_step(const StepMetrics& metrics);
+  void say_saved(const std::filesystem::path& path) {
+    if (observer_.saved) observer_.saved(std::filesystem::absolute(path));
+  }
+  void note(const std::string& text) {
+    if (observer_.note) observer_.note(text);
+  }
+  void warn(const std::string& text) {
+    if (observer_.warning) observer_.warning(text);
+  }
+  uint32_t sh_degree_after(uint32_t steps) const {
+    return schedule_->sh_degree(steps == 0 ? 0 : steps - 1);
+  }
+
+  const TrainOptions options_;
+  const TrainObserver& observer_;
+  const std::atomic<bool>& stop_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+
+  std::unique_ptr<Device> device_;
+  Dataset dataset_;
+  SceneScale scale_;
+  OutputFolder folder_;
+  std::vector<View> train_views_, test_views_;
+  std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<Photographs> photographs_;
+  std::unique_ptr<ImageLoader> test_photographs_;
+  std::unique_ptr<TrainState> state_;
+  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<RunMeter> meter_;
+  std::vector<float> recent_mse_;
+  EvalResult last_eval_;
+  std::vector<ContactRow> contact_rows_;
+  TrainSummary summary_;
+};
+
+Result<void> Run::load_blocking() {
+  MILLRACE_ASSIGN(folder_, open_output_folder(options_.output, options_.dataset, options_.overwrite));
+  MILLRACE_ASSIGN(device_, open_training_device(options_.device, options_.threads));
+  MILLRACE_ASSIGN(dataset_, load_dataset(options_.dataset, dataset_options(options_)));
+  for (const View& view : dataset_.views) (view.held_out ? test_views_ : train_views_).push_back(view);
+  if (train_views_.empty()) {
+    return Error{ErrorCode::Dataset,
+                 fmt::format("{}: every usable image is held out; lower --test-every or set it to 0",
+                             options_.dataset)};
+  }
+  if (observer_.loaded) observer_.loaded(dataset_, device_->info());
+  for (const std::string& text : dataset_.notes) note(text);
+  for (const std::string& text : dataset_.warnings) warn(text);
+  scale_ = scene_scale(dataset_);
+  schedule_ = std::make_unique<Schedule>(options_, scale_);
+  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(options_) + "\n"));
+  std::vector<NamedCamera> named;
+  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
+  MILLRACE_TRY(write_cameras_json(folder_.cameras(), named));
+
+  std::string cloud_note;
+  const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
+  if (!cloud_note.empty()) note(cloud_note);
+  state_ = std::make_unique<TrainState>();
+  const uint64_t room = std::min(std::max<uint64_t>(2 * cloud.count(), 1u << 16),
+                                 std::max(options_.max_cap, cloud.count()));
+  state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), room);
+  std::vector<CameraRecord> cameras;
+  std::vector<FrameSize> sizes;
+  for (const View& view : train_views_) {
+    cameras.push_back(make_camera_record(view.camera, kNearPlane * scale_.normaliser));
+    sizes.push_back(frame_size(view.camera));
+  }
+  state_->cameras = make_camera_table(*device_, cameras);
+  Workspace& workspace = state_->workspace;
+  workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
+  workspace.pixels = make_pixel_buffers(*device_, sizes, /*with_gradients=*/true, /*with_depth=*/false);
+  workspace.instances =
+      make_instance_buffers(*device_, std::max<uint64_t>(kFirstInstanceCapacity, 16 * cloud.count()),
+                            workspace.pixels.n_tiles, /*with_gradients=*/true);
+  state_->refinement = make_mcmc_scratch(state_->model);
+
+  ImageLoaderOptions loader;
+  loader.background = options_.bg_color;
+  loader.artificial_delay_ms = options_.test_decode_delay_ms;
+  photographs_ =
+      std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes);
+  loader.cache_bytes = std::min<uint64_t>(options_.image_cache_bytes / 4, 256u << 20);
+  test_photographs_ = std::make_unique<ImageLoader>(test_views_, loader, device_->ledger());
+  runner_ = std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes);
+  meter_ = std::make_unique<RunMeter>(*device_);
+
+  ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes.size()));
+  std::vector<uint32_t> first_views;
+  for (uint32_t step = 0; step < std::min<uint32_t>(32, options_.iterations); ++step) {
+    const uint32_t view = sampler.view_of(step);
+    const bool known = std::find(first_views.begin(), first_views.end(), view) != first_views.end();
+    if (!known) first_views.push_back(view);
+  }
+  return photographs_->preload_blocking(first_views, observer_.images_loading);
+}
+
+void Run::on_step(const StepMetrics& metrics) {
+  meter_->step(metrics.step);
+  summary_.steps = metrics.step + 1;
+  summary_.gaussians = metrics.rows;
+  if (!observer_.step) return;
+  constexpr size_t kWindow = 50;
+  if (recent_mse_.size() == kWindow) recent_mse_.erase(recent_mse_.begin());
+  recent_mse_.push_back(metrics.mse);
+  StepProgress progress;
+  progress.step = metrics.step;
+  progress.iterations = options_.iterations;
+  progress.loss = metrics.loss;
+  progress.l1 = metrics.l1;
+  progress.ssim = metrics.ssim;
+  double mse = 0;
+  for (const float value : recent_mse_) mse += value;
+  progress.train_psnr = -10 * std::log10(std::max(mse / static_cast<double>(recent_mse_.size()), 1e-10));
+  progress.gaussians = metrics.rows;
+  progress.instances = metrics.instances;
+  progress.steps_per_second = meter_->recent_steps_per_second();
+  if (progress.steps_per_second > 0) {
+    progress.eta_seconds = (options_.iterations - metrics.step - 1) / progress.steps_per_second;
+  }
+  observer_.step(progress);
+}
+
+Result<void> Run::train_blocking() {
+  std::set<uint32_t> stops(options_.eval_steps.begin(), options_.eval_steps.end());
+  stops.insert(options_.save_steps.begin(), options_.save_steps.end());
+  stops.insert(options_.iterations);
+  uint64_t replays = 0;
+  const auto accepted = [&](const StepMetrics& metrics) {
+    if (runner_->replays() != replays) {
+      replays = runner_->replays();
+      meter_->replayed();
+    }
+    on_step(metrics);
+  };
+  for (const uint32_t end : stops) {
+    if (end == 0 || end > options_.iterations) continue;
+    meter_->resume();
+    const Result<void> ran = runner_->run_until_blocking(end, stop_, accepted);
+    meter_->pause();
+    if (ran.ok()) MILLRACE_TRY(runner_->settle_blocking(accepted));
+    MILLRACE_TRY(ran);
+    summary_.interrupted = stop_.load();
+    const bool final = summary_.interrupted || end == options_.iterations;
+    const auto due = [&](const std::vector<uint32_t>& steps) {
+      return std::find(steps.begin(), steps.end(), end) != steps.end();
+    };
+    // Saving comes before evaluation: what is on disk cannot be lost.
+    if (final || due(options_.save_steps)) MILLRACE_TRY(save_ply_blocking(runner_->next_step()));
+    const bool wanted = (final && !summary_.interrupted) || (!final && due(options_.eval_steps));
+    if (wanted) MILLRACE_TRY(evaluate_now_blocking(runner_->next_step(), final));
+    if (final) break;
+  }
+  return {};
+}
+
+Result<void> Run::save_ply_blocking(uint32_t steps) {
+  const ModelSnapshot snapshot = read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
+  MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.save"}));
+  summary_.ply = folder_.ply(steps);
+  MILLRACE_TRY(write_gaussian_ply(summary_.ply, cloud_of(snapshot)));
+  say_saved(summary_.ply);
+  return {};
+}
+
+Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
+  const EvaluationInputs inputs = {state_->model,
+                                   test_views_,
+                                   *test_photographs_,
+                                   kNearPlane * scale_.normaliser,
+                                   sh_degree_after(steps),
+                                   options_.bg_color};
+  MILLRACE_ASSIGN(Evaluation evaluation,
+                  evaluate_blocking(inputs, final ? &folder_ : nullptr, observer_.warning));
+  last_eval_ = evaluation.result;
+  last_eval_.step = steps;
+  last_eval_.gaussians = summary_.gaussians;
+  contact_rows_ = std::move(evaluation.contact_rows);
+  MILLRACE_TRY(write_stats(folder_, last_eval_));
+  if (observer_.evaluated) observer_.evaluated(last_eval_);
+  return {};
+}
+
+Result<void> Run::finish_blocking() {
+  if (!contact_rows_.empty()) {
+    MILLRACE_TRY(write_contact_sheet(folder_.contact_sheet(), contact_rows_));
+    summary_.contact_sheet = folder_.contact_sheet();
+    say_saved(summary_.contact_sheet);
+  }
+  const ModelSnapshot snapshot = read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/true);
+  MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.state"}));
+  const Control control = control_of(snapshot);
+
+  RunReport report;
+  report.dataset = options_.dataset;
+  report.device_id = device_->info().id;
+  report.device_name = device_->info().name;
+  report.device_driver = device_->info().driver;
+  std::tie(report.ms_median, report.ms_p95) = meter_->step_ms();
+  report.device_dry_fraction = meter_->device_dry_fraction();
+  const uint64_t steps = std::max<uint64_t>(summary_.steps, 1);
+  report.mean_queued_transactions =
+      static_cast<double>(runner_->steps_queued_sum()) / static_cast<double>(steps);
+  report.has_psnr = last_eval_.n_views > 0;
+  report.psnr_cc = last_eval_.psnr_cc;
+  report.psnr_gain = last_eval_.psnr_gain;
+  report.instances_mean = runner_->mean_instances();
+  report.instances_max = runner_->max_instances();
+  report.skipped_rows = control.counts.skipped_rows;
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  report.host_peak_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  report.memory = device_->memory();
+  report.steady_waits_per_step = meter_->steady_waits_per_step();
+  report.pacing_per_step = meter_->pacing_per_step();
+  report.waits = device_->ledger().records();
+
+  summary_.output = folder_.root;
+  summary_.report = folder_.report();
+  summary_.gaussians = control.counts.rows;
+  summary_.replays = runner_->replays();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  summary_.psnr = report.has_psnr ? last_eval_.psnr : nan;
+  summary_.ssim = report.has_psnr ? last_eval_.ssim : nan;
+  summary_.steps_per_second = meter_->steps_per_second();
+  summary_.steady_waits_per_step = report.steady_waits_per_step;
+  summary_.why_slow = meter_->why_slow(device_->info().threads);
+  summary_.state_sha256 = state_sha256(snapshot, {summary_.steps, options_.seed});
+  summary_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  MILLRACE_TRY(write_report(folder_, summary_, report));
+  say_saved(summary_.report);
+  return {};
+}
+
+}  // namespace
+
+Result<TrainSummary> train(const TrainOptions& options, const TrainObserver& observer,
+                           const std::atomic<bool>& stop) {
+  MILLRACE_ASSIGN(const TrainOptions checked, checked_options(options));
+  Run run(checked, observer, stop);
+  return run.run_blocking();
+}
+
+}  // namespace millrace
