@@ -178,9 +178,13 @@ Result<void> split_views(const DatasetOptions& options, const std::vector<bool>&
     for (View& view : dataset.views)
       view.held_out = view.index % options.test_every == options.test_fold;
   }
-  const auto n_training = std::count_if(dataset.views.begin(), dataset.views.end(),
-                                        [](const View& view) { return !view.held_out; });
-  if (n_training == 0) {
+  const bool none_left = std::all_of(dataset.views.begin(), dataset.views.end(),
+                                     [](const View& view) { return view.held_out; });
+  const bool by_rule = options.test_images.empty() && !has_lists && from_test_file.empty();
+  if (none_left && by_rule && options.test_every > 1) {
+    for (View& view : dataset.views) view.held_out = false;
+    dataset.notes.push_back("too few views to hold any out: all are trained on");
+  } else if (none_left) {
     return Error{
         ErrorCode::Usage,
         fmt::format("all {} views are held out: none is left to train on", dataset.views.size())};
