@@ -1,2 +1,4 @@
 // The millrace program.
-int main() { return 0; }
+#include "app/run.h"
+
+int main(int argc, char** argv) { return millrace::run_main(argc, argv); }
