@@ -69,8 +69,6 @@ class CpuDevice final : public Device {
   QueueStats queue() const override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   /// What a slice names: its buffer's record and the address of its first byte.
   struct Place {
     Buffer* buffer;
@@ -84,9 +82,8 @@ class CpuDevice final : public Device {
   Point next_point() const { return queue_.last_queued() + 1; }
   void publish();
   void note(const Slice& slice, Buffer* buffer, Access access);
-  void wait_for_point_blocking(Point point, const WaitSite& site);
-  /// Host memory for `bytes` that the next command reads; waits only when the ring is full.
-  Result<std::byte*> stage_blocking(uint64_t bytes, Lock& lock);
+  /// Host memory for `bytes` that the next command reads. Never waits. Error: OutOfMemory.
+  Result<std::byte*> stage(uint64_t bytes);
 
   DeviceInfo info_;
   bool lazy_;
@@ -194,27 +191,23 @@ void CpuDevice::note(const Slice& slice, Buffer* buffer, Access access) {
   }
 }
 
-Result<std::byte*> CpuDevice::stage_blocking(uint64_t bytes, Lock& lock) {
-  if (bytes > ring_.capacity() / kRingPart) {
-    MILLRACE_ASSIGN(const Block block,
-                    pool_.take(bytes, "staging", completion_.passed(), BlockPool::Need::Completed));
-    pool_.give_back(block, next_point());
-    return address_of(block);
-  }
-  for (;;) {
+Result<std::byte*> CpuDevice::stage(uint64_t bytes) {
+  if (bytes <= ring_.capacity() / kRingPart) {
     const auto offset = ring_.take(bytes, next_point(), completion_.passed());
     if (offset) return address_of(staging_) + *offset;
-    const Point oldest = ring_.point_that_frees(bytes);
-    lock.unlock();
-    wait_for_point_blocking(oldest, {WaitReason::StagingFull, "cpu.upload"});
-    lock.lock();
   }
+  // Too large for the ring, or the ring is full: a block that goes back to the pool with the copy's
+  // point. Run-ahead bounds how many there can be, so nothing has to wait here.
+  MILLRACE_ASSIGN(const Block block,
+                  pool_.take(bytes, "staging", completion_.passed(), BlockPool::Need::Completed));
+  pool_.give_back(block, next_point());
+  return address_of(block);
 }
 
 Result<void> CpuDevice::upload(Slice to, std::span<const std::byte> bytes) {
-  Lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   MILLRACE_TRY(check_running());
-  MILLRACE_ASSIGN(Place place, find(to, "upload"));
+  MILLRACE_ASSIGN(const Place place, find(to, "upload"));
   if (bytes.empty()) return {};
   if (place.buffer->hazards.last_use(to.offset, to.bytes) <= completion_.passed()) {
     // No queued work uses the range, and none can be queued before this call returns.
@@ -222,10 +215,8 @@ Result<void> CpuDevice::upload(Slice to, std::span<const std::byte> bytes) {
     std::memcpy(place.address, bytes.data(), bytes.size());
     return {};
   }
-  MILLRACE_ASSIGN(std::byte * staged, stage_blocking(bytes.size(), lock));
+  MILLRACE_ASSIGN(std::byte * staged, stage(bytes.size()));
   std::memcpy(staged, bytes.data(), bytes.size());
-  // The table may have grown while the ring was full.
-  MILLRACE_ASSIGN(place, find(to, "upload"));
   Command& command = new_command(Command::Kind::Copy);
   command.buffers[0] = place.address;
   command.buffers[1] = staged;
@@ -322,21 +313,18 @@ Result<void> CpuDevice::fill(Slice to, uint32_t pattern) {
   return {};
 }
 
-void CpuDevice::wait_for_point_blocking(Point point, const WaitSite& site) {
-  if (completion_.passed() >= point) return;
-  const uint64_t dry_before = queue().dry_ns;
-  completion_.wait_blocking(point, ledger_, site);
-  const uint64_t dry_ns = queue().dry_ns - dry_before;
-  if (dry_ns > 0) ledger_.add_device_dry(site, dry_ns);
-}
-
 Result<void> CpuDevice::wait_blocking(Point point, const WaitSite& site) {
   if (point > queue_.last_queued()) {
     return Error{ErrorCode::Internal,
                  fmt::format("cpu device: wait '{}' for point {}, but only {} are queued",
                              site.name, point, queue_.last_queued())};
   }
-  wait_for_point_blocking(point, site);
+  if (completion_.passed() < point) {
+    const uint64_t dry_before = queue().dry_ns;
+    completion_.wait_blocking(point, ledger_, site);
+    const uint64_t dry_ns = queue().dry_ns - dry_before;
+    if (dry_ns > 0) ledger_.add_device_dry(site, dry_ns);
+  }
   if (auto fault = worker_.take_fault()) return *std::move(fault);
   return {};
 }

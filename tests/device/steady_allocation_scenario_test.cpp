@@ -1,5 +1,5 @@
-// Steady work on the CPU device allocates nothing on the recording thread. This binary counts calls
-// of operator new for it.
+// Scenario: steady work on the CPU device allocates nothing on the recording thread. This binary
+// counts calls of operator new for it.
 #include <cstdlib>
 #include <new>
 
