@@ -142,7 +142,12 @@ float hit_solid(const Solid& solid, Vec3 origin, Vec3 direction, Vec3& normal) {
 
 // The infinite cylinder around the axis first, then the round end that the ray passes.
 float hit_capsule(const Ray& ray, const Capsule& capsule) {
-  const Vec3 axis = capsule.to - capsule.from, offset = ray.origin - capsule.from;
+  // From the ray's point nearest to the capsule: a wire is a thousandth as thick as the eye is far,
+  // and squares of the eye's distance would drown its radius in float.
+  const float shift = dot(capsule.from - ray.origin, ray.direction);
+  const Vec3 start = ray.origin + ray.direction * shift;
+  const float nearest = kNearest - shift;
+  const Vec3 axis = capsule.to - capsule.from, offset = start - capsule.from;
   const float axis2 = dot(axis, axis), axis_d = dot(axis, ray.direction);
   const float axis_o = dot(axis, offset), d_o = dot(ray.direction, offset);
   const float radius2 = capsule.radius * capsule.radius;
@@ -153,13 +158,13 @@ float hit_capsule(const Ray& ray, const Capsule& capsule) {
   if (discriminant < 0) return kNever;
   const float t = (-b - std::sqrt(discriminant)) / a;
   const float along = axis_o + t * axis_d;
-  if (along > 0 && along < axis2) return t > kNearest ? t : kNever;
-  const Vec3 to_end = along <= 0 ? offset : ray.origin - capsule.to;
+  if (along > 0 && along < axis2) return t > nearest ? t + shift : kNever;
+  const Vec3 to_end = along <= 0 ? offset : start - capsule.to;
   const float end_b = dot(ray.direction, to_end);
   const float end_discriminant = end_b * end_b - (dot(to_end, to_end) - radius2);
   if (end_discriminant < 0) return kNever;
   const float end_t = -end_b - std::sqrt(end_discriminant);
-  return end_t > kNearest ? end_t : kNever;
+  return end_t > nearest ? end_t + shift : kNever;
 }
 
 void trace_solids(std::span<const Solid> solids, const Ray& ray, bool distractor, Hit& best) {
@@ -203,7 +208,7 @@ void trace_capsules(const Scene& scene, const Ray& ray, Hit& best) {
   const Vec3 position = ray.origin + ray.direction * best.distance;
   const Vec3 axis = found->to - found->from;
   const float share = saturate(dot(position - found->from, axis) / dot(axis, axis));
-  best.normal = (position - found->from - axis * share) * (1.0f / found->radius);
+  best.normal = normalize(position - found->from - axis * share);
   best.local = {best.normal.x, best.normal.y, share * length(axis)};
   best.local_normal = best.normal;
 }
