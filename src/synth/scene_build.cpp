@@ -143,13 +143,13 @@ Scene build_scene(uint64_t seed) {
   const auto on_pole = [&](int pole, float below_top) {
     return feet[pole] + Vec3{0, 0, heights[pole] - below_top};
   };
-  add_wire(scene, 0, on_pole(0, 0.02f), on_pole(1, 0.02f), 0.16f, 0.0051f);
-  add_wire(scene, 1, on_pole(1, 0.04f), on_pole(2, 0.02f), 0.22f, 0.0051f);
-  add_wire(scene, 2, on_pole(2, 0.04f), on_pole(3, 0.02f), 0.14f, 0.0051f);
-  add_wire(scene, 3, on_pole(3, 0.04f), on_pole(0, 0.04f), 0.2f, 0.0051f);
-  add_wire(scene, 4, on_pole(0, 0.06f), on_pole(2, 0.06f), 0.1f, 0.005f);
-  add_wire(scene, 5, on_pole(1, 0.5f), on_pole(0, 0.45f), 0.1f, 0.005f);
-  add_wire(scene, 6, on_pole(2, 0.55f), on_pole(3, 0.6f), -0.3f, 0.005f);
+  add_wire(scene, 0, on_pole(0, 0.02f), on_pole(1, 0.02f), 0.16f, 0.0048f);
+  add_wire(scene, 1, on_pole(1, 0.04f), on_pole(2, 0.02f), 0.22f, 0.0048f);
+  add_wire(scene, 2, on_pole(2, 0.04f), on_pole(3, 0.02f), 0.14f, 0.0048f);
+  add_wire(scene, 3, on_pole(3, 0.04f), on_pole(0, 0.04f), 0.2f, 0.0048f);
+  add_wire(scene, 4, on_pole(0, 0.06f), on_pole(2, 0.06f), 0.1f, 0.0048f);
+  add_wire(scene, 5, on_pole(1, 0.5f), on_pole(0, 0.45f), 0.1f, 0.0048f);
+  add_wire(scene, 6, on_pole(2, 0.55f), on_pole(3, 0.6f), -0.3f, 0.0048f);
   return scene;
 }
 
