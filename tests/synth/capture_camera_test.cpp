@@ -83,8 +83,8 @@ TEST(CaptureCamera, WiresAreOneToThreePixelsWideInTheDefaultCapture) {
         const double width_px = 2 * static_cast<double>(capsule.radius) * lens.fx / at[2];
         const auto pixel = project(lens, at);
         if (pixel[0] < 0 || pixel[1] < 0 || pixel[0] > 640 || pixel[1] > 480) continue;
-        EXPECT_GE(width_px, 0.9);
-        EXPECT_LE(width_px, 3.1);
+        EXPECT_GE(width_px, 0.85);
+        EXPECT_LE(width_px, 3.05);
         ++n_wires;
       }
     }
