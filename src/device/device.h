@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/source_location.h"
 #include "device/wait_ledger.h"
 #include "kernels/kernel_id.h"
 
@@ -53,7 +53,7 @@ struct Launch {
   Slice count = {};
   std::span<const Binding> bindings = {};
   std::span<const std::byte> params = {};
-  std::source_location site = std::source_location::current();
+  SourceLocation site = SourceLocation::current();
 };
 
 /// What a download leaves on the host; pooled by its device (ticket_pool.h).

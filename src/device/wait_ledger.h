@@ -5,9 +5,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <source_location>
 #include <string>
 #include <vector>
+
+#include "base/source_location.h"
 
 namespace millrace {
 
@@ -29,7 +30,7 @@ const char* to_string(WaitReason reason);
 struct WaitSite {
   WaitReason reason;
   const char* name;  // a literal such as "trainer.pacing"
-  std::source_location where = std::source_location::current();
+  SourceLocation where = SourceLocation::current();
 };
 
 /// One row of the ledger: all waits of one site for one reason.

@@ -28,7 +28,7 @@ inline Slice whole(BufferId buffer, uint64_t bytes) { return {buffer, 0, bytes};
 
 /// Queues data <- data + value.
 inline Result<void> add(Device& device, Slice data, uint32_t value, Slice count = {},
-                        std::source_location site = std::source_location::current()) {
+                        SourceLocation site = SourceLocation::current()) {
   const AddU32Params params{.value = value};
   const Binding bindings[] = {{data, Access::ReadWrite}};
   return device.launch({.kernel = KernelId::add_u32,

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <vector>
 
 #include "device/device.h"
@@ -27,7 +26,7 @@ struct Command {
   uint64_t threads = 0;
   const uint32_t* count = nullptr;
   TicketState* ticket = nullptr;  // Snapshot: one reference
-  std::source_location site;
+  SourceLocation site;
   std::array<std::byte*, kMaxBindings> buffers;  // Copy: to, from. Fill: to. Snapshot: from
   std::array<uint64_t, kMaxBindings> bytes;
   alignas(16) std::array<std::byte, kMaxParamsBytes> params;
