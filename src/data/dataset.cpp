@@ -13,6 +13,7 @@
 #include "data/image_finder.h"
 #include "data/ply_points.h"
 #include "data/random_points.h"
+#include "data/scene_scale.h"
 #include "data/split.h"
 #include "data/undistort.h"
 
@@ -35,7 +36,10 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ec);
 }
 
-Result<RawCapture> read_capture(const fs::path& path) {
+Result<RawCapture> read_capture(const fs::path& given) {
+  // Without a trailing slash, so that parents of what lies inside compare equal to it.
+  fs::path path = given.lexically_normal();
+  if (!path.has_filename() && path.has_relative_path()) path = path.parent_path();
   std::error_code ec;
   if (!fs::exists(path, ec)) {
     return Error{ErrorCode::Dataset, fmt::format("{}: there is no such folder", path.string())};
@@ -329,6 +333,22 @@ void drop_non_finite(Dataset& dataset) {
   cloud.colors.resize(3 * kept);
 }
 
+/// Warns of a world (UTM, for example) whose origin is so far away that single precision blurs the
+/// scene.
+void warn_of_distance(Dataset& dataset) {
+  const double size = scene_scale(dataset).normaliser;
+  double farthest = 0;
+  for (const View& view : dataset.views) {
+    for (const double c : camera_centre(view.camera)) farthest = std::max(farthest, std::abs(c));
+  }
+  if (farthest > 1e4 * size) {
+    dataset.warnings.push_back(fmt::format(
+        "the cameras are {:.3g} units from the origin but only {:.3g} apart: single precision will "
+        "blur the scene; move the origin nearer",
+        farthest, size));
+  }
+}
+
 }  // namespace
 
 Result<Dataset> load_dataset(const fs::path& path, const DatasetOptions& options) {
@@ -362,6 +382,7 @@ Result<Dataset> load_dataset(const fs::path& path, const DatasetOptions& options
         options.random_points ? "the capture's points are not used" : "the capture has no points",
         dataset.points.count()));
   }
+  warn_of_distance(dataset);
   return dataset;
 }
 

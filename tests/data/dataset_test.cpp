@@ -190,6 +190,24 @@ TEST(Dataset, AFolderWithoutACaptureSaysWhatWasLookedFor) {
   EXPECT_EQ(load_dataset(folder / "nothing", {}).error().code, ErrorCode::Dataset);
 }
 
+TEST(Dataset, ATrailingSlashDoesNotMoveTheSearchForImagesUpwards) {
+  TempFolder folder;
+  const TestModel model = small_model(2);
+  model.write_binary(folder / "capture/sparse/0");
+  write_photos(model, folder / "images");  // another capture's, one folder up
+  EXPECT_FALSE(load_dataset(folder.path() / "capture/", {}));
+  write_photos(model, folder / "capture/input");
+  const Dataset dataset = load_dataset(folder.path() / "capture/", {}).or_raise();
+  EXPECT_EQ(dataset.views[0].image_path, folder / "capture/input/a00.png");
+}
+
+TEST(Dataset, AFarOriginIsWarnedOf) {
+  Capture capture(3);
+  for (TestImage& image : capture.model.images) image.t[1] = 4e5;
+  capture.model.write_binary(capture.folder / "sparse/0");
+  EXPECT_TRUE(any_contains(capture.load().or_raise().warnings, "origin"));
+}
+
 TEST(Dataset, PointsWithoutAPositionAreDropped) {
   Capture capture(2);
   capture.model.points.push_back({std::numeric_limits<double>::quiet_NaN(), 0, 0});
