@@ -112,6 +112,7 @@ Slice Tensor::slice(Site site) const {
 }
 
 Slice Tensor::extent() const {
+  if (!defined()) fail("extent", "the tensor is undefined", {}, Site::current());
   const uint64_t size = dtype_bytes(dtype_);
   if (numel() == 0) return {storage_->buffer, 0, 0};
   int64_t last = 0;
