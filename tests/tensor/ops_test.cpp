@@ -44,7 +44,7 @@ struct Row {
 
 double as_float(double x) { return static_cast<float>(x); }
 double wrap_u32(double x) { return static_cast<uint32_t>(static_cast<int64_t>(x)); }
-double wrap_i32(double x) { return static_cast<int32_t>(wrap_u32(x)); }
+double wrap_i32(double x) { return static_cast<int32_t>(static_cast<uint32_t>(wrap_u32(x))); }
 
 constexpr Dtype F32 = Dtype::F32, I32 = Dtype::I32, U32 = Dtype::U32, U8 = Dtype::U8,
                 U64 = Dtype::U64;
