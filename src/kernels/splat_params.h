@@ -135,7 +135,7 @@ static_assert(sizeof(Control) == 128);
 /// A Gaussian as the blend kernels see it (48 B).
 struct Projected {
   float x, y;              // centre, px
-  float a, b, c;           // conic
+  float a, b, c;           // factor of the conic: p = ((a dx + b dy)^2 + (c dy)^2) / 2
   float opacity;
   float red, green, blue;  // clamped to [0, kMaxBlendColor]
   float depth;             // world units
@@ -143,11 +143,12 @@ struct Projected {
 };
 static_assert(sizeof(Projected) == 48);
 
-/// The 2D gradient of one instance (one Gaussian in one tile), 48 B. d_b is half of the true derivative
-/// (symmetric-matrix convention).
+/// The 2D gradient of one instance (one Gaussian in one tile), 48 B. With y = (a dx + b dy, c dy) and
+/// h = dLoss/dp, the shape's part is the half moments sum h y y^T / 2: in these coordinates they are of one
+/// magnitude, however thin the Gaussian, so that nothing cancels on the way back.
 struct InstanceGradient {
   float d_x, d_y;
-  float d_a, d_b, d_c;
+  float half_yy11, half_yy12, half_yy22;
   float d_opacity;
   float d_red, d_green, d_blue;
   float weight;        // sum over pixels of the blend weight

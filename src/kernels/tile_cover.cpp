@@ -25,9 +25,9 @@ Interval tiles_between(float low, float high, int n) {
   return {first, std::min(last, n)};
 }
 
-// A quadratic form a u^2 + 2 b u v + c v^2 <= r2 seen along strips of v.
+// A quadratic form a u^2 + 2 b u v + c v^2 <= r2 of determinant `det`, seen along strips of v.
 struct Form {
-  float a, b, c, r2, extent_u, extent_v;
+  float a, b, c, det, r2, extent_u, extent_v;
 };
 
 // The interval of u inside the form for v in [v0, v1]; false if the strip misses it.
@@ -39,7 +39,7 @@ bool strip_interval(const Form& f, float v0, float v1, float& low, float& high) 
   const float v_extreme = -f.b * f.extent_u / f.c;
   const float v_high = std::clamp(v_extreme, v0, v1), v_low = std::clamp(-v_extreme, v0, v1);
   const auto root = [&](float v) {
-    return std::sqrt(std::max(f.b * f.b * v * v - f.a * (f.c * v * v - f.r2), 0.0f));
+    return std::sqrt(std::max(f.a * f.r2 - f.det * v * v, 0.0f));
   };
   low = (-f.b * v_low - root(v_low)) / f.a;
   high = (-f.b * v_high + root(v_high)) / f.a;
@@ -59,8 +59,9 @@ __attribute__((noinline)) uint32_t cover_tiles(const Projected& g, uint32_t tile
   if (box_x.first >= box_x.last || box_y.first >= box_y.last) return 0;
 
   const bool by_rows = box_y.last - box_y.first <= box_x.last - box_x.first;
-  const Form form = by_rows ? Form{g.a, g.b, g.c, r2, g.extent_x, g.extent_y}
-                            : Form{g.c, g.b, g.a, r2, g.extent_y, g.extent_x};
+  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c, det = xx * (g.c * g.c);
+  const Form form = by_rows ? Form{xx, xy, yy, det, r2, g.extent_x, g.extent_y}
+                            : Form{yy, xy, xx, det, r2, g.extent_y, g.extent_x};
   const float centre_u = by_rows ? x : y, centre_v = by_rows ? y : x;
   const Interval strips = by_rows ? box_y : box_x, across = by_rows ? box_x : box_y;
   uint32_t n = 0;

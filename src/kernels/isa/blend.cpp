@@ -122,17 +122,17 @@ void forward(const BlendArgs& args, uint32_t tile) {
     const Projected& g = args.projected[args.instance_row[args.sorted_slots[e]]];
     const Reach reach = reach_of(g, t.fx, t.fy);
     const vi entry = broadcast_int(static_cast<int32_t>(e - begin) + 1);
-    const float half_a = 0.5f * g.a;
     for (int y = reach.row_begin; y < reach.row_end; ++y) {
       if (!alive[y]) continue;
       const float dy = g.y - (t.fy + static_cast<float>(y) + 0.5f);
-      const float b_dy = g.b * dy, half_c_dy2 = 0.5f * g.c * dy * dy;
+      const float b_dy = g.b * dy, y2 = g.c * dy;
       for (int c = reach.col_begin; c < reach.col_end; ++c) {
         const int v = y * kColumns + c;
         const vf dx = g.x - px[c];
-        const vf power = (half_a * dx + b_dy) * dx + half_c_dy2;
+        const vf y1 = g.a * dx + b_dy;
+        const vf power = 0.5f * (y1 * y1 + y2 * y2);
         const vf alpha = min(g.opacity * exp(-power), broadcast(kAlphaMax));
-        const vi hit = (alpha >= kAlphaMin) & (power >= 0.0f) & (transmittance[v] >= kTransmittanceMin);
+        const vi hit = (alpha >= kAlphaMin) & (transmittance[v] >= kTransmittanceMin);
         const vf weight = (hit ? alpha : vf{}) * transmittance[v];
         red[v] += weight * g.red;
         green[v] += weight * g.green;
@@ -218,20 +218,20 @@ void blend_backward_tile(const BlendArgs& args, uint32_t tile) {
     const uint32_t slot = args.sorted_slots[begin + static_cast<uint32_t>(index)];
     const Projected& g = args.projected[args.instance_row[slot]];
     const Reach reach = reach_of(g, t.fx, t.fy);
-    const float half_a = 0.5f * g.a;
     vf d_red = {}, d_green = {}, d_blue = {}, d_opacity = {}, weight_sum = {}, weight_error = {};
-    // Moments of h = -alpha dLoss/dalpha about the Gaussian's centre.
-    vf h_x = {}, h_y = {}, h_xx = {}, h_xy = {}, h_yy = {};
+    // Moments of h = dLoss/dpower = -alpha dLoss/dalpha in y.
+    vf h_1 = {}, h_2 = {}, h_11 = {}, h_12 = {}, h_22 = {};
     for (int y = reach.row_begin; y < reach.row_end; ++y) {
       const float dy = g.y - (t.fy + static_cast<float>(y) + 0.5f);
-      const float b_dy = g.b * dy, half_c_dy2 = 0.5f * g.c * dy * dy;
+      const float b_dy = g.b * dy, y2 = g.c * dy;
       for (int c = reach.col_begin; c < reach.col_end; ++c) {
         const int v = y * kColumns + c;
         const vf dx = g.x - px[c];
-        const vf power = (half_a * dx + b_dy) * dx + half_c_dy2;
+        const vf y1 = g.a * dx + b_dy;
+        const vf power = 0.5f * (y1 * y1 + y2 * y2);
         const vf falloff = exp(-power);
         const vf raw_alpha = g.opacity * falloff;
-        const vi hit = (raw_alpha >= kAlphaMin) & (power >= 0.0f) & (last[v] > index);
+        const vi hit = (raw_alpha >= kAlphaMin) & (last[v] > index);
         if (!any(hit)) continue;
         const vf alpha = hit ? min(raw_alpha, broadcast(kAlphaMax)) : vf{};
         const vf before = transmittance[v] / (1.0f - alpha);
@@ -250,23 +250,23 @@ void blend_backward_tile(const BlendArgs& args, uint32_t tile) {
         const vf d_alpha = moves ? before * (g_color - behind[v]) : vf{};
         d_opacity += falloff * d_alpha;
         const vf h = -alpha * d_alpha;
-        const vf hx = h * dx, hy = h * dy;
-        h_x += hx;
-        h_y += hy;
-        h_xx += hx * dx;
-        h_xy += hx * dy;
-        h_yy += hy * dy;
+        const vf hy1 = h * y1, hy2 = h * y2;
+        h_1 += hy1;
+        h_2 += hy2;
+        h_11 += hy1 * y1;
+        h_12 += hy1 * y2;
+        h_22 += hy2 * y2;
         behind[v] += alpha * (g_color - behind[v]);
         transmittance[v] = before;
       }
     }
     InstanceGradient& out = args.gradients[slot];
-    const float sx = sum(h_x), sy = sum(h_y);
-    out.d_x = g.a * sx + g.b * sy;
-    out.d_y = g.b * sx + g.c * sy;
-    out.d_a = 0.5f * sum(h_xx);
-    out.d_b = 0.5f * sum(h_xy);
-    out.d_c = 0.5f * sum(h_yy);
+    const float s1 = sum(h_1), s2 = sum(h_2);
+    out.d_x = g.a * s1;
+    out.d_y = g.b * s1 + g.c * s2;
+    out.half_yy11 = 0.5f * sum(h_11);
+    out.half_yy12 = 0.5f * sum(h_12);
+    out.half_yy22 = 0.5f * sum(h_22);
     out.d_opacity = sum(d_opacity);
     out.d_red = sum(d_red);
     out.d_green = sum(d_green);

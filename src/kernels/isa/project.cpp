@@ -45,8 +45,6 @@ void project_block(const ProjectArgs& args, uint32_t block) {
                       (p.cov_a - p.cov_a) + (p.cov_c - p.cov_c);
     visible &= finite == 0.0f;
 
-    const vf inv_det = 1.0f / p.determinant;
-    const vf conic_a = p.cov_c * inv_det, conic_b = -p.cov_b * inv_det, conic_c = p.cov_a * inv_det;
     for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
       const uint32_t row = first_row + offset + i;
       if (row >= args.rows) break;
@@ -56,9 +54,9 @@ void project_block(const ProjectArgs& args, uint32_t block) {
       Projected& out = args.projected[row];
       out.x = mean_x[i];
       out.y = mean_y[i];
-      out.a = conic_a[i];
-      out.b = conic_b[i];
-      out.c = conic_c[i];
+      out.a = p.factor_a[i];
+      out.b = p.factor_b[i];
+      out.c = p.factor_c[i];
       out.opacity = rows.opacity[i];
       out.red = color[0][i];
       out.green = color[1][i];

@@ -17,7 +17,7 @@ struct RowGradients {
 
 // The instance gradients of kWidth rows, each summed in slot order.
 struct ScreenGradients {
-  vf x, y, a, b, c, opacity, color[3], weight, weight_error, depth;
+  vf x, y, yy11, yy12, yy22, opacity, color[3], weight, weight_error, depth;
 };
 
 ScreenGradients sum_instances(const BackwardArgs& args, uint32_t first_row) {
@@ -77,22 +77,16 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
                  (d_unit.y - view.unit.y * along) * inv_length,
                  (d_unit.z - view.unit.z * along) * inv_length};
 
-  // Conic to covariance; db is half of the true derivative, as d.b is.
-  const vf a = p.cov_a, b = p.cov_b, c = p.cov_c;
-  const vf inv_det = 1.0f / max(p.determinant, broadcast(kDeterminantMin));
-  const vf i2 = inv_det * inv_det;
-  const vf da = i2 * (2.0f * b * c * d.b - c * c * d.a - b * b * d.c);
-  const vf db = i2 * (b * c * d.a - (a * c + b * b) * d.b + a * b * d.c);
-  const vf dc = i2 * (2.0f * a * b * d.b - b * b * d.a - a * a * d.c);
-
-  // Covariance = U U^T with U = [r1; r2] R diag(s), so dU = 2 [da db; db dc] U.
+  // Covariance = U U^T + dilation with U = [r1; r2] R diag(s), and its inverse is F F^T. With M the half
+  // moments in y = F^T d, dCovariance = -F M F^T, so dU = -2 F M (F^T U).
   Vec3 d_r1 = {vf{}, vf{}, vf{}}, d_r2 = {vf{}, vf{}, vf{}};
   Vec3 d_column[3];
   for (int k = 0; k < 3; ++k) {
-    const vf du1 = 2.0f * (da * p.u1[k] + db * p.u2[k]);
-    const vf du2 = 2.0f * (db * p.u1[k] + dc * p.u2[k]);
+    const vf t1 = p.factor_a * p.u1[k] + p.factor_b * p.u2[k], t2 = p.factor_c * p.u2[k];
+    const vf n1 = -2.0f * (d.yy11 * t1 + d.yy12 * t2), n2 = -2.0f * (d.yy12 * t1 + d.yy22 * t2);
+    const vf du1 = p.factor_a * n1, du2 = p.factor_b * n1 + p.factor_c * n2;
     const vi moves = rows.raw_scale[k] < kMaxRawScale;
-    out.geometry[kLaneScale + k] = moves ? du1 * p.u1[k] + du2 * p.u2[k] : vf{};
+    out.geometry[kLaneScale + k] = moves ? n1 * t1 + n2 * t2 : vf{};
     const vf dq1 = du1 * rows.scale[k], dq2 = du2 * rows.scale[k];
     d_r1.x += dq1 * p.column[k].x;
     d_r1.y += dq1 * p.column[k].y;

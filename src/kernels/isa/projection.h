@@ -55,6 +55,7 @@ struct Projection {
   vf q1[3], q2[3];      // r1 . column, r2 . column
   vf u1[3], u2[3];      // the same times the scale: covariance = u u^T
   vf cov_a, cov_b, cov_c, determinant;  // with dilation
+  vf factor_a, factor_b, factor_c;      // conic = F F^T, F = [a 0; b c]
 };
 
 static inline Projection project_rows(const Rows& r, const CameraRecord& cam) {
@@ -107,6 +108,10 @@ static inline Projection project_rows(const Rows& r, const CameraRecord& cam) {
   p.cov_a = a0 + kDilation;
   p.cov_b = b0;
   p.cov_c = c0 + kDilation;
+  const vf root_c = sqrt(p.cov_c), inv_root_det = 1.0f / sqrt(p.determinant);
+  p.factor_c = 1.0f / root_c;
+  p.factor_a = root_c * inv_root_det;
+  p.factor_b = -p.cov_b * p.factor_c * inv_root_det;
   return p;
 }
 
