@@ -6,6 +6,7 @@
 // - rows whose gradient is not finite keep their parameters;
 // - gradients are clamped to +-1e4, far above any here.
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
 
 #include <algorithm>
 #include <cmath>
@@ -254,6 +255,8 @@ TEST(GradientThreads, GiveEqualBits) {
   OracleStep step;
   step.background = scene.background;
   step.opacity_reg = step.scale_reg = 0.01;
+  // oneTBB starts no more threads than there are processors unless told to.
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, 3);
   std::vector<DeviceModel> models;
   for (const char* id : {"cpu:1", "cpu:2", "cpu:3", "cpu:1"}) {
     const auto device = open_device(id).or_raise();
