@@ -26,7 +26,8 @@ const Flag* find_flag(const std::vector<Flag>& flags, const std::string& name) {
   return nullptr;
 }
 
-/// "--eval-steps 100 200 x" becomes "--eval-steps 100,200 x", so that a flag never swallows a dataset.
+/// "--eval-steps 100 200 x" becomes "--eval-steps 100,200 x", so that a flag never swallows a
+/// dataset.
 std::vector<std::string> with_joined_numbers(const std::vector<Flag>& flags,
                                              const std::vector<std::string>& words) {
   std::vector<std::string> joined;
@@ -76,8 +77,8 @@ bool ParsedArguments::is_on(const std::string& key) const {
 std::string with_dashes(const std::string& word) {
   if (!word.starts_with("--")) return word;
   std::string result = word;
-  std::replace(result.begin(), result.begin() + static_cast<long>(std::min(word.find('='), word.size())),
-               '_', '-');
+  std::replace(result.begin(),
+               result.begin() + static_cast<long>(std::min(word.find('='), word.size())), '_', '-');
   return result;
 }
 
@@ -108,7 +109,8 @@ Result<ParsedArguments> parse_arguments(const std::vector<Flag>& flags,
       names += (names.empty() ? "" : ",") + name;
       if (name.starts_with("--")) known.push_back(name);
     }
-    CLI::Option* option = flag.kind == FlagKind::Switch ? app.add_flag(names) : app.add_option(names);
+    CLI::Option* option =
+        flag.kind == FlagKind::Switch ? app.add_flag(names) : app.add_option(names);
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     options.push_back(option);
   }
@@ -142,7 +144,8 @@ Result<ParsedArguments> parse_arguments(const std::vector<Flag>& flags,
       const bool known_switch = text == "true" || text == "false" || text == "1" || text == "0" ||
                                 text == "on" || text == "off" || text == "yes" || text == "no";
       if (flags[i].kind == FlagKind::Switch && !known_switch) {
-        return usage(fmt::format("{}: expected true or false, found '{}'", main_name(flags[i]), text));
+        return usage(
+            fmt::format("{}: expected true or false, found '{}'", main_name(flags[i]), text));
       }
     }
     parsed.values[flags[i].key] = texts;

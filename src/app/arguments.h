@@ -18,8 +18,8 @@ enum class FlagKind : uint8_t {
 
 /// One flag of a command.
 struct Flag {
-  std::string key;           // what ParsedArguments calls it
-  std::string names;         // blank-separated; the first long one is the name, the others are aliases
+  std::string key;    // what ParsedArguments calls it
+  std::string names;  // blank-separated; the first long one is the name, the others are aliases
   std::string help;
   FlagKind kind = FlagKind::Value;
   std::string value_name = {};    // in help: DIR, N
@@ -50,8 +50,8 @@ std::string with_dashes(const std::string& word);
 /// Whether `word` stands among `words` as a flag, before any "--".
 bool has_flag(const std::vector<std::string>& words, const std::string& word);
 
-/// Reads `words` (without program and command). Errors: Usage, naming the flag; an unknown flag comes with the
-/// nearest known ones.
+/// Reads `words` (without program and command). Errors: Usage, naming the flag; an unknown flag
+/// comes with the nearest known ones.
 Result<ParsedArguments> parse_arguments(const std::vector<Flag>& flags,
                                         const std::vector<std::string>& words);
 

@@ -13,9 +13,10 @@ namespace millrace {
 namespace {
 
 constexpr std::array<Command, 6> kCommands = {{
-    {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags, run_train},
-    {"eval", "DATASET --model PLY [-o DIR] [flags]", "Scores a model on a capture's held-out views.",
-     eval_flags, run_eval},
+    {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags,
+     run_train},
+    {"eval", "DATASET --model PLY [-o DIR] [flags]",
+     "Scores a model on a capture's held-out views.", eval_flags, run_eval},
     {"render", "PLY --cameras cameras.json -o DIR [flags]", "Renders a model from given cameras.",
      render_flags, run_render},
     {"devices", "", "Lists the devices of this machine, best first.", no_flags, run_devices},
@@ -36,7 +37,8 @@ Result<void> check_positionals(const ParsedArguments& arguments,
     return Error{ErrorCode::Usage, fmt::format("{} is missing", names[given.size()])};
   }
   if (given.size() > names.size()) {
-    return Error{ErrorCode::Usage, fmt::format("'{}' is one argument too many", given[names.size()])};
+    return Error{ErrorCode::Usage,
+                 fmt::format("'{}' is one argument too many", given[names.size()])};
   }
   return {};
 }

@@ -21,8 +21,8 @@ struct Context {
 
 struct Command {
   const char* name;
-  const char* usage;    // what follows "millrace NAME"
-  const char* summary;  // one sentence
+  const char* usage;             // what follows "millrace NAME"
+  const char* summary;           // one sentence
   std::vector<Flag> (*flags)();  // without the common ones
   /// The exit code of a run that did not fail. Errors carry their own.
   Result<int> (*run)(Context& context, const ParsedArguments& arguments);
@@ -33,7 +33,8 @@ std::span<const Command> commands();
 /// Flags that every command has: -q, -v, --log-level, --json-events.
 std::vector<Flag> common_flags();
 
-// ---- Flags (flags.cpp) ----------------------------------------------------------------------------
+// ---- Flags (flags.cpp)
+// ----------------------------------------------------------------------------
 
 std::vector<Flag> train_flags();
 std::vector<Flag> eval_flags();
@@ -42,7 +43,8 @@ std::vector<Flag> no_flags();
 std::vector<Flag> make_capture_flags();
 std::vector<Flag> score_flags();
 
-// ---- What they do (commands_*.cpp) ------------------------------------------------------------------
+// ---- What they do (commands_*.cpp)
+// ------------------------------------------------------------------
 
 Result<int> run_train(Context& context, const ParsedArguments& arguments);
 Result<int> run_eval(Context& context, const ParsedArguments& arguments);
@@ -54,8 +56,8 @@ Result<int> run_score(Context& context, const ParsedArguments& arguments);
 /// Exactly `names.size()` positional arguments. Error: Usage naming the missing or surplus one.
 Result<void> check_positionals(const ParsedArguments& arguments,
                                const std::vector<std::string>& names);
-/// The settings of a configuration file (--config; its defaults without one), the flags given, and the dataset
-/// (positional, else --source, else the file's; may be empty). Errors: Usage.
+/// The settings of a configuration file (--config; its defaults without one), the flags given, and
+/// the dataset (positional, else --source, else the file's; may be empty). Errors: Usage.
 Result<TrainOptions> train_options(const ParsedArguments& arguments);
 
 }  // namespace millrace

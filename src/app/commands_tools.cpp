@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kProgressInterval = 1;  // s
 
-/// Held-out PSNR of the capture's sparse points, drawn as Gaussians that have not been trained. None until
-/// train/ offers the rendering of an initial cloud.
+/// Held-out PSNR of the capture's sparse points, drawn as Gaussians that have not been trained.
+/// None until train/ offers the rendering of an initial cloud.
 std::optional<double> initial_points_psnr(const std::filesystem::path& /*capture*/) {
   return std::nullopt;
 }
@@ -124,8 +124,8 @@ Result<int> run_make_capture(Context& context, const ParsedArguments& arguments)
   context.console.end_progress();
   const std::optional<double> points_psnr = initial_points_psnr(folder);
   context.console.result(fmt::format("capture: {}", absolute_text(folder)));
-  context.console.result(fmt::format("{} views of {}x{}, {} points, {}", report.n_views, options.width,
-                                     options.height, with_thousands(report.n_points),
+  context.console.result(fmt::format("{} views of {}x{}, {} points, {}", report.n_views,
+                                     options.width, options.height, with_thousands(report.n_points),
                                      duration_text(report.seconds)));
   context.console.result(fmt::format("PSNR of the mean colour: {:.2f}", report.mean_color_psnr));
   if (points_psnr) {

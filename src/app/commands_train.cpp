@@ -75,9 +75,9 @@ Result<int> run_train(Context& context, const ParsedArguments& arguments) {
   print_summary(context.console, summary);
   emit_done(context.events, summary);
   if (!summary.interrupted) return 0;
-  context.console.warning(fmt::format("interrupted after {} of {} steps; the model so far is saved in {}",
-                                      summary.steps, options.iterations,
-                                      absolute_text(summary.ply.empty() ? summary.output : summary.ply)));
+  context.console.warning(fmt::format(
+      "interrupted after {} of {} steps; the model so far is saved in {}", summary.steps,
+      options.iterations, absolute_text(summary.ply.empty() ? summary.output : summary.ply)));
   return static_cast<int>(ErrorCode::Interrupted);
 }
 

@@ -28,10 +28,11 @@ Result<int> run_eval(Context& context, const ParsedArguments& arguments) {
   Observer observer(context);
   MILLRACE_ASSIGN(const EvalResult result, evaluate_model(options, observer.callbacks()));
   context.console.end_progress();
-  context.console.result(fmt::format(
-      "PSNR {:.3f}, SSIM {:.4f}, PSNR after colour fit {:.3f}, after gain {:.3f}; {} views, {} Gaussians",
-      result.psnr, result.ssim, result.psnr_cc, result.psnr_gain, result.n_views,
-      with_thousands(result.gaussians)));
+  context.console.result(
+      fmt::format("PSNR {:.3f}, SSIM {:.4f}, PSNR after colour fit {:.3f}, after gain {:.3f}; {} "
+                  "views, {} Gaussians",
+                  result.psnr, result.ssim, result.psnr_cc, result.psnr_gain, result.n_views,
+                  with_thousands(result.gaussians)));
   if (!options.output.empty()) context.console.result("output: " + absolute_text(options.output));
   context.events.emit("done", {{"psnr", result.psnr},
                                {"ssim", result.ssim},

@@ -88,6 +88,7 @@ std::string with_thousands(uint64_t number) {
 
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e7) return "?";
+  if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<uint64_t>(std::llround(seconds));
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
@@ -95,8 +96,10 @@ std::string duration_text(double seconds) {
 }
 
 std::string bytes_text(uint64_t bytes) {
-  if (bytes >= 1ull << 30) return fmt::format("{:.1f} GiB", std::ldexp(static_cast<double>(bytes), -30));
-  if (bytes >= 1ull << 20) return fmt::format("{:.1f} MiB", std::ldexp(static_cast<double>(bytes), -20));
+  if (bytes >= 1ull << 30)
+    return fmt::format("{:.1f} GiB", std::ldexp(static_cast<double>(bytes), -30));
+  if (bytes >= 1ull << 20)
+    return fmt::format("{:.1f} MiB", std::ldexp(static_cast<double>(bytes), -20));
   return fmt::format("{:.1f} KiB", std::ldexp(static_cast<double>(bytes), -10));
 }
 

@@ -12,7 +12,8 @@ enum class LogLevel : uint8_t { Error, Warning, Info, Debug };
 
 class Console {
  public:
-  /// On a terminal the progress line is written in place, `columns` wide; else it is a line like any other.
+  /// On a terminal the progress line is written in place, `columns` wide; else it is a line like
+  /// any other.
   Console(std::FILE* err, std::FILE* out, bool is_terminal, uint32_t columns);
   ~Console();
   Console(const Console&) = delete;
@@ -56,7 +57,7 @@ uint32_t stderr_columns();
 
 /// 1234567 as "1,234,567".
 std::string with_thousands(uint64_t number);
-/// "48 s", "13:40" or "1:02:03"; "?" where it is not known.
+/// "0.4 s", "48 s", "13:40" or "1:02:03"; "?" where it is not known.
 std::string duration_text(double seconds);
 /// "4.0 GiB".
 std::string bytes_text(uint64_t bytes);

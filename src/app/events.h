@@ -17,8 +17,8 @@ class Events {
   bool is_on() const { return is_on_; }
   /// Seconds since the start of the program.
   double seconds() const;
-  /// Writes {"event": name, "time_s": ..., fields...}. NaN and infinity become null, and bytes of a path that
-  /// are not UTF-8 become U+FFFD, so every line is valid JSON.
+  /// Writes {"event": name, "time_s": ..., fields...}. NaN and infinity become null, and bytes of a
+  /// path that are not UTF-8 become U+FFFD, so every line is valid JSON.
   void emit(const char* name, const Json& fields = Json::object());
 
  private:

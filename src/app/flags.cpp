@@ -98,16 +98,17 @@ std::vector<Flag> common_flags() {
 }
 
 std::vector<Flag> train_flags() {
-  return with(setting_flags({}),
-              {dataset_flag(), config_flag(),
-               switch_flag("eval", "--eval", "accepted; holding out is the default"),
-               switch_flag("headless", "--headless --disable-viewer", "accepted; there is no window")});
+  return with(
+      setting_flags({}),
+      {dataset_flag(), config_flag(),
+       switch_flag("eval", "--eval", "accepted; holding out is the default"),
+       switch_flag("headless", "--headless --disable-viewer", "accepted; there is no window")});
 }
 
 std::vector<Flag> eval_flags() {
-  const std::set<std::string> settings = {"output",   "overwrite",   "images",   "resize_factor",
+  const std::set<std::string> settings = {"output",    "overwrite",  "images",    "resize_factor",
                                           "max_width", "test_every", "test_fold", "test_images",
-                                          "bg_color", "device",      "threads"};
+                                          "bg_color",  "device",     "threads"};
   std::vector<Flag> flags = setting_flags(settings);
   for (Flag& flag : flags) {
     if (flag.key != "output") continue;
@@ -115,10 +116,10 @@ std::vector<Flag> eval_flags() {
     flag.names = "--output -o --output-path --result-dir";
     flag.help = "also write renders/, contact_sheet.png and stats/ there";
   }
-  return with(std::move(flags),
-              {value_flag("model", "--model -m --ply", "the Gaussians, a PLY file", "PLY"),
-               dataset_flag(), config_flag(),
-               switch_flag("all_views", "--all-views", "render the training views too")});
+  return with(
+      std::move(flags),
+      {value_flag("model", "--model -m --ply", "the Gaussians, a PLY file", "PLY"), dataset_flag(),
+       config_flag(), switch_flag("all_views", "--all-views", "render the training views too")});
 }
 
 std::vector<Flag> render_flags() {
@@ -153,8 +154,6 @@ std::vector<Flag> make_capture_flags() {
   };
 }
 
-std::vector<Flag> score_flags() {
-  return {switch_flag("json", "--json", "print JSON")};
-}
+std::vector<Flag> score_flags() { return {switch_flag("json", "--json", "print JSON")}; }
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "app/version.h"
+#include "train/version.h"
 
 namespace millrace {
 namespace {
@@ -37,26 +37,32 @@ std::string flag_line(const Flag& flag) {
 std::string short_help() {
   std::string text = "usage: millrace COMMAND ...\n\n";
   for (const Command& command : commands()) {
-    text += fmt::format("  millrace {} {}\n", command.name, command.usage);
+    text +=
+        fmt::format("  millrace {}{}{}\n", command.name, *command.usage ? " " : "", command.usage);
   }
-  return text + "\n`millrace --help` says more, `millrace COMMAND --help` lists a command's flags.\n";
+  return text +
+         "\n`millrace --help` says more, `millrace COMMAND --help` lists a command's flags.\n";
 }
 
 std::string long_help() {
-  std::string text = fmt::format("millrace {}: trains 3D Gaussian splats from photographs.\n\n", kVersion);
+  std::string text =
+      fmt::format("millrace {}: trains 3D Gaussian splats from photographs.\n\n", kVersion);
   for (const Command& command : commands()) {
-    text += fmt::format("  millrace {} {}\n      {}\n", command.name, command.usage, command.summary);
+    text += fmt::format("  millrace {}{}{}\n      {}\n", command.name, *command.usage ? " " : "",
+                        command.usage, command.summary);
   }
-  text += "\n`millrace COMMAND --help` lists a command's flags. Flags may be written with dashes or\n"
-          "underscores. Of every command:\n\n";
+  text +=
+      "\n`millrace COMMAND --help` lists a command's flags. Flags may be written with dashes or\n"
+      "underscores. Of every command:\n\n";
   for (const Flag& flag : common_flags()) text += flag_line(flag);
-  return text + "\nExit codes: 0 ok, 1 internal error, 2 usage, 3 dataset unusable, 4 out of memory,\n"
-                "5 device lost, 6 diverged, 7 output cannot be written, 130 interrupted.\n";
+  return text +
+         "\nExit codes: 0 ok, 1 internal error, 2 usage, 3 dataset unusable, 4 out of memory,\n"
+         "5 device lost, 6 diverged, 7 output cannot be written, 130 interrupted.\n";
 }
 
 std::string command_help(const Command& command) {
-  std::string text =
-      fmt::format("usage: millrace {} {}\n\n{}\n\n", command.name, command.usage, command.summary);
+  std::string text = fmt::format("usage: millrace {}{}{}\n\n{}\n\n", command.name,
+                                 *command.usage ? " " : "", command.usage, command.summary);
   for (const Flag& flag : command.flags()) text += flag_line(flag);
   for (const Flag& flag : common_flags()) text += flag_line(flag);
   return text;

@@ -96,11 +96,12 @@ void Observer::on_loaded(const Dataset& dataset, const DeviceInfo& device) {
                                   {"points_are_random", dataset.points_are_random},
                                   {"width", {size.min_width, size.max_width}},
                                   {"height", {size.min_height, size.max_height}},
-                                  {"device", {{"id", device.id},
-                                              {"name", device.name},
-                                              {"driver", device.driver},
-                                              {"memory_bytes", device.memory_bytes},
-                                              {"threads", device.threads}}}});
+                                  {"device",
+                                   {{"id", device.id},
+                                    {"name", device.name},
+                                    {"driver", device.driver},
+                                    {"memory_bytes", device.memory_bytes},
+                                    {"threads", device.threads}}}});
 }
 
 void Observer::on_images(uint32_t done, uint32_t total) {
@@ -134,8 +135,8 @@ void Observer::on_step(const StepProgress& p) {
 void Observer::on_evaluated(const EvalResult& r) {
   context_.console.end_progress();
   context_.console.info(fmt::format(
-      "evaluation after {} steps: PSNR {:.2f}, SSIM {:.4f} on {} views, {} Gaussians ({:.1f} s)", r.step,
-      r.psnr, r.ssim, r.n_views, with_thousands(r.gaussians), r.seconds));
+      "evaluation after {} steps: PSNR {:.2f}, SSIM {:.4f} on {} views, {} Gaussians ({:.1f} s)",
+      r.step, r.psnr, r.ssim, r.n_views, with_thousands(r.gaussians), r.seconds));
   context_.events.emit("eval", {{"step", r.step},
                                 {"psnr", r.psnr},
                                 {"ssim", r.ssim},

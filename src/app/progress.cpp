@@ -19,8 +19,7 @@ constexpr uint32_t kBarWidth = 20;
 bool is_last(const StepProgress& p) { return p.step + 1 >= p.iterations; }
 
 uint32_t twentieth(const StepProgress& p) {
-  return p.iterations == 0 ? 0
-                           : static_cast<uint32_t>(uint64_t{20} * (p.step + 1) / p.iterations);
+  return p.iterations == 0 ? 0 : static_cast<uint32_t>(uint64_t{20} * (p.step + 1) / p.iterations);
 }
 
 std::string number(double value, int digits) {
@@ -32,12 +31,15 @@ std::string number(double value, int digits) {
 std::string progress_text(const StepProgress& p, bool bar, uint32_t columns) {
   const uint64_t done = uint64_t{p.step} + 1;
   const uint64_t percent = p.iterations == 0 ? 0 : 100 * done / p.iterations;
-  std::string text = fmt::format(
-      "{}/{} {} % | {} steps/s | ETA {} | loss {} | PSNR {} | {} Gaussians", done, p.iterations,
-      percent, number(p.steps_per_second, 1), duration_text(p.eta_seconds), number(p.loss, 4),
-      number(p.train_psnr, 2), with_thousands(p.gaussians));
+  const bool has_rate = p.steps_per_second > 0;
+  std::string text =
+      fmt::format("{}/{} {} % | {} steps/s | ETA {} | loss {} | PSNR {} | {} Gaussians", done,
+                  p.iterations, percent, has_rate ? number(p.steps_per_second, 1) : "?",
+                  has_rate ? duration_text(p.eta_seconds) : "?", number(p.loss, 4),
+                  number(p.train_psnr, 2), with_thousands(p.gaussians));
   if (bar && text.size() + kBarWidth + 4 <= columns) {
-    const auto filled = static_cast<size_t>(std::min<uint64_t>(kBarWidth, percent * kBarWidth / 100));
+    const auto filled =
+        static_cast<size_t>(std::min<uint64_t>(kBarWidth, percent * kBarWidth / 100));
     text = "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] " + text;
   }
   return text;

@@ -9,12 +9,12 @@
 
 namespace millrace {
 
-/// "[####......] 1200/30000 4 % | 35.2 steps/s | ETA 13:40 | loss 0.0828 | PSNR 24.31 | 109,451 Gaussians".
-/// The bar is left out where `columns` would not hold it.
+/// "[####......] 1200/30000 4 % | 35.2 steps/s | ETA 13:40 | loss 0.0828 | PSNR 24.31 | 109,451
+/// Gaussians". The bar is left out where `columns` would not hold it.
 std::string progress_text(const StepProgress& progress, bool bar, uint32_t columns);
 
-/// Which steps are shown: on a terminal ten times a second; else every 5 % but at most once a second, or after
-/// 10 seconds. The last step always.
+/// Which steps are shown: on a terminal ten times a second; else every 5 % but at most once a
+/// second, or after 10 seconds. The last step always.
 class ProgressPace {
  public:
   explicit ProgressPace(bool is_terminal) : is_terminal_(is_terminal) {}

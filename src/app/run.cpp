@@ -11,8 +11,8 @@
 #include "app/commands.h"
 #include "app/help.h"
 #include "app/stop_signal.h"
-#include "app/version.h"
 #include "train/near_match.h"
+#include "train/version.h"
 
 namespace millrace {
 namespace {
@@ -68,18 +68,20 @@ Result<int> run(Context& context, const std::vector<std::string>& words) {
   }
   const std::string& first = words.front();
   if (first == "--version") {
-    context.console.output(fmt::format("millrace {}", kVersion));
+    context.console.output(fmt::format("millrace {} ({})", kVersion, kCommit));
     return 0;
   }
   const bool asks_for_help = first == "--help" || first == "-h" || first == "help";
   const bool names_command = asks_for_help && words.size() > 1 && find_command(words[1]) != nullptr;
   if (asks_for_help) {
-    std::fputs((names_command ? command_help(*find_command(words[1])) : long_help()).c_str(), stdout);
+    std::fputs((names_command ? command_help(*find_command(words[1])) : long_help()).c_str(),
+               stdout);
     return 0;
   }
   if (first.starts_with('-')) {
-    return Error{ErrorCode::Usage, fmt::format("{} stands before a command; write millrace COMMAND {}",
-                                               first, first)};
+    return Error{
+        ErrorCode::Usage,
+        fmt::format("{} stands before a command; write millrace COMMAND {}", first, first)};
   }
   const Command* command = find_command(first);
   if (!command) return unknown_command(first);
@@ -93,7 +95,8 @@ Result<int> run(Context& context, const std::vector<std::string>& words) {
 
 /// Tells the error and returns its exit code.
 int report(Context& context, Error error, const std::vector<std::string>& words) {
-  if (error.code == ErrorCode::OutOfMemory && error.message.find("--max-cap") == std::string::npos) {
+  if (error.code == ErrorCode::OutOfMemory &&
+      error.message.find("--max-cap") == std::string::npos) {
     error.message += fmt::format("; {}", kMemoryHelp);
   }
   context.console.end_progress();

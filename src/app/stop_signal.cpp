@@ -24,7 +24,8 @@ extern "C" void on_stop_signal(int) {
   if (stop_requested.exchange(true)) _exit(kInterruptedExit);
   if (is_quiet) return;
   const int saved_errno = errno;
-  if (::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) errno = 0;  // nowhere to tell it
+  if (::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0)
+    errno = 0;  // nowhere to tell it
   errno = saved_errno;
 }
 

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// While it lives, the first SIGINT or SIGTERM sets a flag and says so on stderr; the second ends the process
-/// at once with exit code 130. One at a time.
+/// While it lives, the first SIGINT or SIGTERM sets a flag and says so on stderr; the second ends
+/// the process at once with exit code 130. One at a time.
 class StopSignal {
  public:
   explicit StopSignal(bool quiet);
@@ -17,7 +17,8 @@ class StopSignal {
   const std::atomic<bool>& flag() const;
 };
 
-/// Lets writes to a closed pipe fail instead of ending the process: `millrace train | head` must not lose a run.
+/// Lets writes to a closed pipe fail instead of ending the process: `millrace train | head` must
+/// not lose a run.
 void ignore_closed_pipes();
 
 }  // namespace millrace

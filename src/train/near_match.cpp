@@ -32,7 +32,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   for (size_t i = 1; i <= x.size(); ++i) {
     row[0] = i;
     for (size_t j = 1; j <= y.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (x[i - 1] == y[j - 1] ? 0 : 1)});
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (x[i - 1] == y[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && x[i - 1] == y[j - 2] && x[i - 2] == y[j - 1]) {
         row[j] = std::min(row[j], before_last[j - 2] + 1);
       }
@@ -45,7 +46,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> near_matches(std::string_view typed, std::span<const std::string> names,
                                       size_t limit) {
-  // Names are long words of letters: without a length limit a hostile argument would cost its square.
+  // Names are long words of letters: without a length limit a hostile argument would cost its
+  // square.
   const std::string_view word = without_dashes(typed).substr(0, 64);
   const size_t allowed = std::min<size_t>(3, std::max<size_t>(1, word.size() / 3));
   std::vector<std::pair<size_t, std::string>> found;

@@ -12,8 +12,8 @@ namespace millrace {
 /// difference of '-' and '_' are free.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Up to `limit` of `names` near `typed`, nearest first: at most a third of its letters (and at most 3) are
-/// wrong, or `typed` (3 letters or more) is how the name begins.
+/// Up to `limit` of `names` near `typed`, nearest first: at most a third of its letters (and at
+/// most 3) are wrong, or `typed` (3 letters or more) is how the name begins.
 std::vector<std::string> near_matches(std::string_view typed, std::span<const std::string> names,
                                       size_t limit = 3);
 

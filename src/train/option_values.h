@@ -25,9 +25,9 @@ std::string expected_form(std::string_view key, const std::vector<std::string>&)
 std::string expected_form(std::string_view key, const std::vector<uint32_t>&);
 std::string expected_form(std::string_view key, const std::vector<ForcedCapacity>&);
 
-/// Reads `value` from the texts of a flag, in the order in which they were given: a single value takes the
-/// last, a list takes all of them. False, and `value` as it was, if a text does not have the expected form.
-/// Ranges are checked_options' concern.
+/// Reads `value` from the texts of a flag, in the order in which they were given: a single value
+/// takes the last, a list takes all of them. False, and `value` as it was, if a text does not have
+/// the expected form. Ranges are checked_options' concern.
 using Texts = std::span<const std::string>;
 bool value_from_texts(std::string_view key, Texts texts, bool& value);
 bool value_from_texts(std::string_view key, Texts texts, int& value);
@@ -40,8 +40,8 @@ bool value_from_texts(std::string_view key, Texts texts, std::vector<std::string
 bool value_from_texts(std::string_view key, Texts texts, std::vector<uint32_t>& value);
 bool value_from_texts(std::string_view key, Texts texts, std::vector<ForcedCapacity>& value);
 
-/// Sets the setting `key` of visit_options from the texts of its flag. Errors: Usage naming the flag, what was
-/// expected and what was found; Internal for a key that does not exist.
+/// Sets the setting `key` of visit_options from the texts of its flag. Errors: Usage naming the
+/// flag, what was expected and what was found; Internal for a key that does not exist.
 Result<void> set_option(TrainOptions& options, const std::string& key, Texts texts);
 
 /// "--max-cap" for "max_cap".

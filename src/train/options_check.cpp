@@ -27,7 +27,9 @@ class Ranges {
     error_ = Error{ErrorCode::Usage,
                    fmt::format("{} must be {}, not {}", flag_of_key(key), what, found)};
   }
-  void at_least_1(const char* key, uint64_t value) { require(value >= 1, key, "at least 1", value); }
+  void at_least_1(const char* key, uint64_t value) {
+    require(value >= 1, key, "at least 1", value);
+  }
   void positive(const char* key, double value) {
     require(std::isfinite(value) && value > 0, key, "above 0", value);
   }
@@ -132,8 +134,9 @@ Result<void> Ranges::check() {
 Result<uint32_t> scaled(uint32_t steps, double scaler) {
   const double value = std::round(steps * scaler);
   if (value > kMaxIterations) {
-    return Error{ErrorCode::Usage, fmt::format("--steps-scaler {} makes {} steps of {}; the most is {}",
-                                               scaler, value, steps, kMaxIterations)};
+    return Error{ErrorCode::Usage,
+                 fmt::format("--steps-scaler {} makes {} steps of {}; the most is {}", scaler,
+                             value, steps, kMaxIterations)};
   }
   return steps == 0 ? 0 : std::max<uint32_t>(1, static_cast<uint32_t>(value));
 }

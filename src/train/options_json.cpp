@@ -44,7 +44,8 @@ Json to_json_value(const std::vector<ForcedCapacity>& forced) {
   return array;
 }
 
-// ---- Values from JSON: false if the value has another form than expected_form() says ----------------
+// ---- Values from JSON: false if the value has another form than expected_form() says
+// ----------------
 
 bool text_value(std::string_view key, const Json& json, auto& value) {
   const std::string text = json.get<std::string>();
@@ -77,8 +78,7 @@ bool whole_value(const Json& json, T& value) {
   }
   if (json.is_number_integer()) {  // negative
     const int64_t number = json.get<int64_t>();
-    if (std::is_unsigned_v<T> ||
-        number < static_cast<int64_t>(std::numeric_limits<T>::min())) {
+    if (std::is_unsigned_v<T> || number < static_cast<int64_t>(std::numeric_limits<T>::min())) {
       return false;
     }
     value = static_cast<T>(number);
@@ -159,7 +159,8 @@ std::string place(const std::string& file_name, std::string_view text, size_t by
   return fmt::format("{}:{}:{}", file_name, line, before.size() - line_start + 1);
 }
 
-/// Where the member `key` stands. A nested object could hold the same word first, but no setting is an object.
+/// Where the member `key` stands. A nested object could hold the same word first, but no setting is
+/// an object.
 std::string place_of_key(const std::string& file_name, std::string_view text,
                          const std::string& key) {
   const std::string quoted = Json(key).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -183,8 +184,9 @@ Result<Json> parse_json(const std::string& text, const std::string& file_name) {
     return Json::parse(text, nullptr, true, true);
   } catch (const nlohmann::json::parse_error& error) {
     const size_t byte = error.byte > 0 ? error.byte - 1 : 0;
-    return Error{ErrorCode::Usage, fmt::format("{}: not valid JSON: {}", place(file_name, text, byte),
-                                               parse_complaint(error.what()))};
+    return Error{ErrorCode::Usage,
+                 fmt::format("{}: not valid JSON: {}", place(file_name, text, byte),
+                             parse_complaint(error.what()))};
   }
 }
 
@@ -203,7 +205,7 @@ std::string options_to_json(const TrainOptions& options) {
   visit_options(copy, [&](const char* key, auto& member, const char*, const char*) {
     json[key] = to_json_value(member);
   });
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<TrainOptions> options_from_json(const std::string& text, const std::string& file_name,
@@ -216,9 +218,8 @@ Result<TrainOptions> options_from_json(const std::string& text, const std::strin
   }
   TrainOptions options = base;
   std::vector<std::string> keys = {"dataset"};
-  visit_options(options, [&](const char* key, auto&, const char*, const char*) {
-    keys.emplace_back(key);
-  });
+  visit_options(options,
+                [&](const char* key, auto&, const char*, const char*) { keys.emplace_back(key); });
   for (const auto& [key, value] : json.items()) {
     std::string complaint;
     const auto read = [&, &key = key, &value = value](const char* name, auto& member, const char*,
@@ -233,8 +234,9 @@ Result<TrainOptions> options_from_json(const std::string& text, const std::strin
       visit_options(options, read);
     }
     if (!complaint.empty()) {
-      return Error{ErrorCode::Usage, fmt::format("{}: \"{}\": {}", place_of_key(file_name, text, key),
-                                                 key, complaint)};
+      return Error{
+          ErrorCode::Usage,
+          fmt::format("{}: \"{}\": {}", place_of_key(file_name, text, key), key, complaint)};
     }
   }
   return options;

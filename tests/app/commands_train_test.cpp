@@ -1,0 +1,240 @@
+// millrace train from outside: files, exit codes, events, precedence of settings, and Ctrl-C.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "app/process.h"
+#include "io/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+/// One tiny capture for all tests of the suite.
+class Train : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    capture_ = fs::temp_directory_path() / ("millrace_train_capture_" + std::to_string(::getpid()));
+    fs::remove_all(capture_);
+    const Outcome made = run_millrace({"make-capture", capture_.string(), "--views", "9", "--size",
+                                       "48x36", "--samples", "1", "--points", "200"},
+                                      capture_ / "scratch");
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  static void TearDownTestSuite() { fs::remove_all(capture_); }
+
+  Words train_words(const Words& more) {
+    Words words = {"train", capture_.string(), "-o", out().string(), "--device", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Outcome train(const Words& more) { return run_millrace(train_words(more), folder_ / "scratch"); }
+  fs::path out() { return folder_ / "run"; }
+  json config() { return json::parse(content_of(out() / "config.json")); }
+
+  static inline fs::path capture_;
+  TemporaryFolder folder_;
+};
+
+std::vector<json> events_of(const std::string& text) {
+  std::vector<json> events;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    events.push_back(json::parse(line, nullptr, false));
+    EXPECT_TRUE(events.back().is_object()) << line;
+    EXPECT_TRUE(events.back()["event"].is_string()) << line;
+    EXPECT_TRUE(events.back()["time_s"].is_number()) << line;
+  }
+  return events;
+}
+
+size_t count(const std::vector<json>& events, const std::string& name) {
+  size_t n = 0;
+  for (const json& event : events) n += event["event"] == name ? 1 : 0;
+  return n;
+}
+
+TEST_F(Train, LeavesTheDocumentedFilesAndSaysWhere) {
+  const Outcome outcome = train({"--iterations", "30"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Words files = {"point_cloud/iteration_30/point_cloud.ply",
+                       "cameras.json",
+                       "stats/val_step0030.json",
+                       "config.json",
+                       "report.json",
+                       "contact_sheet.png"};
+  for (const std::string& file : files) EXPECT_TRUE(fs::exists(out() / file)) << file;
+  EXPECT_FALSE(fs::is_empty(out() / "renders"));
+  for (const char* text : {"PSNR ", "Gaussians", "steps/s", "host waits per step", "why slow:"}) {
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << text << outcome.out;
+  }
+  for (const std::string& file : {files[0], files[4], files[5]}) {
+    EXPECT_NE(outcome.out.find((out() / file).string()), std::string::npos) << outcome.out;
+  }
+  EXPECT_NE(outcome.err.find("9 views (7 to train on, 2 held out)"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("device: cpu"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("30/30 100 %"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a file is no terminal";
+
+  // The same folder again.
+  const Outcome refused = train({"--iterations", "30"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--overwrite"), std::string::npos) << refused.err;
+  const Outcome replaced = train({"--iterations", "20", "--overwrite", "-q"});
+  EXPECT_EQ(replaced.exit_code, 0);
+  EXPECT_EQ(replaced.out + replaced.err, "");
+  EXPECT_FALSE(fs::exists(out() / files[0]));
+
+  // The model can be scored and rendered.
+  const std::string ply = (out() / "point_cloud/iteration_20/point_cloud.ply").string();
+  const Outcome scored =
+      run_millrace({"eval", capture_.string(), "--model", ply, "-o", (folder_ / "eval").string(),
+                    "--config", (out() / "config.json").string()},
+                   folder_ / "scratch");
+  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+  EXPECT_NE(scored.out.find("2 views"), std::string::npos) << scored.out;
+  EXPECT_TRUE(fs::exists(folder_ / "eval/contact_sheet.png"));
+  const Outcome rendered =
+      run_millrace({"render", ply, "--cameras", (out() / "cameras.json").string(), "-o",
+                    (folder_ / "images").string(), "--bg_color", "white"},
+                   folder_ / "scratch");
+  EXPECT_EQ(rendered.exit_code, 0) << rendered.err;
+  EXPECT_NE(rendered.out.find("9 images"), std::string::npos) << rendered.out;
+}
+
+TEST_F(Train, EventsTellTheRunAndStdoutHoldsNothingElse) {
+  const Outcome outcome = train({"--iterations", "30", "--json-events"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<json> events = events_of(outcome.out);
+  for (const char* name : {"loaded", "images", "step", "eval", "saved"}) {
+    EXPECT_GE(count(events, name), 1u) << name;
+  }
+  ASSERT_EQ(count(events, "done"), 1u);
+  const json& done = events.back();
+  EXPECT_EQ(done["event"], "done");
+  EXPECT_EQ(done["steps"], 30);
+  EXPECT_EQ(done["interrupted"], false);
+  EXPECT_TRUE(fs::exists(done["ply"].get<std::string>()));
+  EXPECT_EQ(events[0]["event"], "loaded");
+  EXPECT_EQ(events[0]["views"], 9);
+  double last = 0;
+  for (const json& event : events) {
+    EXPECT_GE(event["time_s"].get<double>(), last);
+    last = event["time_s"];
+    if (event["event"] == "step") {
+      EXPECT_LT(event["step"].get<int>(), 30);
+      EXPECT_TRUE(event["loss"].is_number());
+    }
+  }
+}
+
+TEST_F(Train, WithoutHeldOutViewsTheScoreIsNull) {
+  const Outcome outcome = train({"--iterations", "5", "--test_every", "0", "--json-events"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<json> events = events_of(outcome.out);
+  EXPECT_TRUE(events.back()["psnr"].is_null()) << events.back();
+}
+
+TEST_F(Train, FlagsWinOverTheConfigurationFileAndAllSpellingsCount) {
+  const fs::path file = folder_ / "my.json";
+  std::ofstream(file) << "{\"iterations\": 4000, \"seed\": 7, \"max_cap\": 1234, \"sh_degree\": 1,"
+                      << " \"eval_steps\": [3]}";
+  const Outcome outcome = run_millrace(
+      {"train", "--config", file.string(), "--source_path", capture_.string(), "--result_dir",
+       out().string(), "--max_steps=6", "--cap_max", "999", "--bg-color", "0", "0", "1", "--eval",
+       "--headless", "-r", "auto", "--device=cpu"},
+      folder_ / "scratch");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json effective = config();
+  EXPECT_EQ(effective["iterations"], 6);
+  EXPECT_EQ(effective["max_cap"], 999);
+  EXPECT_EQ(effective["seed"], 7);
+  EXPECT_EQ(effective["sh_degree"], 1);
+  EXPECT_EQ(effective["bg_color"], json::parse("[0.0, 0.0, 1.0]"));
+  EXPECT_EQ(effective["dataset"], capture_.string());
+  EXPECT_TRUE(fs::exists(out() / "stats/val_step0003.json"));
+}
+
+TEST_F(Train, AMissingDatasetEndsWithThree) {
+  const Outcome outcome = run_millrace(
+      {"train", (folder_ / "nowhere").string(), "-o", out().string()}, folder_ / "scratch");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.err.find("nowhere"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Train, AnUnwritableOutputEndsWithSeven) {
+  // A path below a file: nobody can write there, not even root.
+  std::ofstream(folder_ / "file") << "x";
+  const Outcome outcome = run_millrace(
+      {"train", capture_.string(), "-o", (folder_ / "file/run").string(), "--iterations", "5"},
+      folder_ / "scratch");
+  EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
+}
+
+TEST_F(Train, AnUnknownDeviceEndsWithTwo) {
+  const Outcome outcome =
+      run_millrace({"train", capture_.string(), "-o", out().string(), "--device", "abacus"},
+                   folder_ / "scratch");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("cpu"), std::string::npos) << outcome.err;
+}
+
+/// Lets `process` come to its first progress line; false if it ended or two minutes passed.
+bool reaches_training(const Process& process) {
+  for (int i = 0; i < 12000; ++i) {
+    if (process.err().find("steps/s") != std::string::npos) return true;
+    if (process.has_ended()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST_F(Train, CtrlCSavesAndEndsWith130) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process process(train_words({"--iterations", "1000000", "--overwrite"}), folder_ / "scratch");
+    ASSERT_TRUE(reaches_training(process)) << process.err();
+    process.send(signal);
+    const Outcome outcome = process.finish();
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+    size_t n_models = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(out())) {
+      if (entry.path().filename() != "point_cloud.ply") continue;
+      ++n_models;
+      EXPECT_NE(outcome.err.find("the model so far is saved in " + entry.path().string()),
+                std::string::npos)
+          << outcome.err;
+    }
+    EXPECT_EQ(n_models, 1u);
+    EXPECT_EQ(json::parse(content_of(out() / "report.json"))["interrupted"], true);
+  }
+}
+
+TEST_F(Train, ASecondCtrlCEndsAtOnce) {
+  // Each decode takes ten minutes, so only the second signal can end this.
+  Process process(train_words({"--iterations", "100000", "--test-decode-delay-ms", "600000"}),
+                  folder_ / "scratch");
+  const auto says = [&](const char* text) {
+    for (int i = 0; i < 6000 && !process.has_ended(); ++i) {
+      if (process.err().find(text) != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  };
+  ASSERT_TRUE(says("device: ")) << process.err();
+  process.send(SIGINT);
+  ASSERT_TRUE(says("stopping at the next step")) << process.err();
+  process.send(SIGINT);
+  EXPECT_EQ(process.finish().exit_code, 130);
+}
+
+}  // namespace
+}  // namespace millrace
