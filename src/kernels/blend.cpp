@@ -66,7 +66,7 @@ void blend_forward(const KernelCall& call) {
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r, transmittance r,
 //           last r, d_image r [3,H,W], error_map r ([H,W], or smaller for none), gradients w [capacity].
-// Source    TRAINING.md 2.5. Test: tests/splat/gradient_test.cpp.
+// Source    TRAINING.md 2.5. Test: tests/splat/gradient_scenario_test.cpp.
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
@@ -86,7 +86,7 @@ void blend_backward(const KernelCall& call) {
 // project_backward: sums each row's records in slot order, goes back through projection and applies Adam.
 // Bindings  step r, cameras r, control x (skipped_rows), n_tiles r, first_slot r, gradients r, geometry x and
 //           its two moments x x, sh_rest x and its two moments x x, statistics x ([cap rows,2], or smaller).
-// Source    TRAINING.md 2.6, 1.4; arXiv:1412.6980. Test: tests/splat/gradient_test.cpp.
+// Source    TRAINING.md 2.6, 1.4; arXiv:1412.6980. Test: tests/splat/gradient_scenario_test.cpp.
 void project_backward(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);
   Control& control = *call.buffer<Control>(2);

@@ -1,3 +1,4 @@
+// The code under test behind host arrays: models, frames and steps on a device.
 #include "splat/device_render.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The oracle: projection, blending, loss and differences, written out plainly.
 #include "splat/oracle.h"
 
 #include <algorithm>

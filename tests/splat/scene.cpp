@@ -1,3 +1,4 @@
+// Builders of test scenes.
 #include "splat/scene.h"
 
 #include <algorithm>
