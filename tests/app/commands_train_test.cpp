@@ -1,8 +1,10 @@
 // millrace train from outside: files, exit codes, events, precedence of settings, and Ctrl-C.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -179,6 +181,22 @@ TEST_F(Train, AnUnwritableOutputEndsWithSeven) {
       folder_ / "scratch");
   EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+TEST_F(Train, WithoutMemoryEndsWithFourAndThreeWaysOut) {
+  // The points alone take 1.2 GB.
+  const Words words = train_words({"--threads", "1", "--random", "--init-num-pts", "100000000"});
+  std::string line = "ulimit -v 1000000; exec '" MILLRACE_BINARY "'";
+  for (const std::string& word : words) line += " '" + word + "'";
+  line += " 2> '" + (folder_ / "err").string() + "'";
+  const int status = std::system(line.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  const std::string err = content_of(folder_ / "err");
+  for (const char* way : {"--max-cap", "--max-width", "--image-cache-bytes"}) {
+    EXPECT_NE(err.find(way), std::string::npos) << err;
+  }
+}
+#endif
 
 TEST_F(Train, AnUnknownDeviceEndsWithTwo) {
   const Outcome outcome =
