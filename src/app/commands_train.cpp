@@ -15,9 +15,11 @@ std::string score_text(const TrainSummary& s) {
 }
 
 void print_summary(Console& console, const TrainSummary& s) {
-  console.result(fmt::format("{}, {} Gaussians, {} steps in {} ({:.1f} steps/s)", score_text(s),
+  const std::string speed =
+      s.steps_per_second > 0 ? fmt::format(" ({:.1f} steps/s)", s.steps_per_second) : "";
+  console.result(fmt::format("{}, {} Gaussians, {} steps in {}{}", score_text(s),
                              with_thousands(s.gaussians), s.steps, duration_text(s.seconds),
-                             s.steps_per_second));
+                             speed));
   console.result(fmt::format("host waits per step (pacing excluded): {:.3f}; replays: {}",
                              s.steady_waits_per_step, s.replays));
   if (!s.why_slow.empty()) console.result("why slow: " + s.why_slow);
