@@ -45,6 +45,7 @@ struct TrainOptions {
   uint64_t max_cap = 1000000;
   uint64_t init_num_pts = 100000;
   bool random = false;         // ignore the capture's points
+  bool init_fill = true;       // add points where photographs have none
   double init_opacity = 0.5;
   double init_scaling = 0.1;
   uint32_t morton_interval = 5000;
@@ -108,6 +109,7 @@ void visit_options(Options& o, Visit&& visit) {
   visit("max_cap", o.max_cap, "most Gaussians", "--max-splats --cap-max");
   visit("init_num_pts", o.init_num_pts, "random points where the capture has none", "");
   visit("random", o.random, "start from random points, ignoring the capture's", "");
+  visit("init_fill", o.init_fill, "add gray points where photographs show no point of the capture", "");
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");
   visit("morton_interval", o.morton_interval, "steps between reorderings; 0 = never", "");

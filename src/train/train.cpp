@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "data/fill_points.h"
 #include "io/cameras_json.h"
 #include "io/ply.h"
 #include "train/evaluation.h"
@@ -41,6 +42,7 @@ class Run {
 
  private:
   Result<void> load_blocking();
+  void add_fill_points();
   Result<void> train_blocking();
   Result<void> finish_blocking();
   Result<void> evaluate_now_blocking(uint32_t steps, bool final);
@@ -101,6 +103,7 @@ Result<void> Run::load_blocking() {
   for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
   MILLRACE_TRY(write_cameras_json(folder_.cameras(), named));
 
+  if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
   std::string cloud_note;
   const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
   if (!cloud_note.empty()) note(cloud_note);
@@ -141,6 +144,18 @@ Result<void> Run::load_blocking() {
     if (!known) first_views.push_back(view);
   }
   return photographs_->preload_blocking(first_views, observer_.images_loading);
+}
+
+void Run::add_fill_points() {
+  PointCloud& points = dataset_.points;
+  if (points.count() >= options_.max_cap) return;
+  const uint64_t room = std::min(points.count(), options_.max_cap - points.count());
+  const PointCloud fill = draw_fill_points(dataset_.views, points, room, options_.seed);
+  if (fill.count() == 0) return;
+  note(fmt::format("added {} points where photographs show none of the capture's {} (--init-fill)",
+                   fill.count(), points.count()));
+  points.positions.insert(points.positions.end(), fill.positions.begin(), fill.positions.end());
+  points.colors.insert(points.colors.end(), fill.colors.begin(), fill.colors.end());
 }
 
 void Run::on_step(const StepMetrics& metrics) {

@@ -57,7 +57,8 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
     Ticket depth_alpha;
     if (with_depth_) depth_alpha = read_later(workspace_.pixels.depth_alpha.slice(0, 0, 2 * n));
     const Ticket after = read_later(model_.control);
-    MILLRACE_TRY(device.wait_blocking(after.point(), {WaitReason::UserRead, "view.image"}));
+    // A ticket may be served before work queued ahead of it that does not write its source: wait for all.
+    MILLRACE_TRY(device.wait_blocking(device.submit(), {WaitReason::UserRead, "view.image"}));
     const auto control = after.as<Control>();
     if (control.gate.closed) {
       const uint64_t need = control.gate.need_instances;
