@@ -30,8 +30,9 @@ constexpr uint64_t kFirstInstanceCapacity = 1u << 20;
 /// Everything of one run.
 class Run {
  public:
-  Run(const TrainOptions& options, const TrainObserver& observer, const std::atomic<bool>& stop)
-      : options_(options), observer_(observer), stop_(stop) {}
+  Run(const TrainOptions& given, const TrainOptions& checked, const TrainObserver& observer,
+      const std::atomic<bool>& stop)
+      : given_(given), options_(checked), observer_(observer), stop_(stop) {}
 
   Result<TrainSummary> run_blocking() {
     MILLRACE_TRY(load_blocking());
@@ -61,7 +62,8 @@ class Run {
     return schedule_->sh_degree(steps == 0 ? 0 : steps - 1);
   }
 
-  const TrainOptions options_;
+  const TrainOptions given_;    // as asked for: what config.json holds
+  const TrainOptions options_;  // checked, with step counts scaled
   const TrainObserver& observer_;
   const std::atomic<bool>& stop_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -98,7 +100,7 @@ Result<void> Run::load_blocking() {
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
   schedule_ = std::make_unique<Schedule>(options_, scale_);
-  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(options_) + "\n"));
+  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
   std::vector<NamedCamera> named;
   for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
   MILLRACE_TRY(write_cameras_json(folder_.cameras(), named));
@@ -301,7 +303,7 @@ Result<void> Run::finish_blocking() {
 Result<TrainSummary> train(const TrainOptions& options, const TrainObserver& observer,
                            const std::atomic<bool>& stop) {
   MILLRACE_ASSIGN(const TrainOptions checked, checked_options(options));
-  Run run(checked, observer, stop);
+  Run run(options, checked, observer, stop);
   return run.run_blocking();
 }
 
