@@ -15,12 +15,6 @@ namespace {
 
 constexpr double kProgressInterval = 1;  // s
 
-/// Held-out PSNR of the capture's sparse points, drawn as Gaussians that have not been trained.
-/// None until train/ offers the rendering of an initial cloud.
-std::optional<double> initial_points_psnr(const std::filesystem::path& /*capture*/) {
-  return std::nullopt;
-}
-
 /// Sets `value` if the flag `key` was given. Error: Usage.
 template <class T>
 Result<void> take_number(const ParsedArguments& arguments, const char* key, T& value) {
@@ -122,21 +116,20 @@ Result<int> run_make_capture(Context& context, const ParsedArguments& arguments)
   };
   MILLRACE_ASSIGN(const CaptureReport report, make_capture(folder, options, progress));
   context.console.end_progress();
-  const std::optional<double> points_psnr = initial_points_psnr(folder);
+  MILLRACE_ASSIGN(const double points_psnr,
+                  evaluate_initial_points(std::filesystem::path(folder).string(), "cpu"));
   context.console.result(fmt::format("capture: {}", absolute_text(folder)));
   context.console.result(fmt::format("{} views of {}x{}, {} points, {}", report.n_views,
                                      options.width, options.height, with_thousands(report.n_points),
                                      duration_text(report.seconds)));
   context.console.result(fmt::format("PSNR of the mean colour: {:.2f}", report.mean_color_psnr));
-  if (points_psnr) {
-    context.console.result(fmt::format("PSNR of the initial points: {:.2f}", *points_psnr));
-  }
+  context.console.result(fmt::format("PSNR of the initial points: {:.2f}", points_psnr));
   Json done = {{"capture", absolute_text(folder)},
                {"views", report.n_views},
                {"points", report.n_points},
                {"mean_color_psnr", report.mean_color_psnr},
+               {"initial_points_psnr", points_psnr},
                {"seconds", report.seconds}};
-  if (points_psnr) done["initial_points_psnr"] = *points_psnr;
   context.events.emit("done", done);
   return 0;
 }

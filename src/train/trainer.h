@@ -84,6 +84,10 @@ struct EvalOptions {
 };
 Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserver& observer);
 
+/// Held-out PSNR of a capture's sparse points drawn as untrained Gaussians of opacity 0.9 and one neighbour
+/// distance: how much a capture gives away before any training.
+Result<double> evaluate_initial_points(const std::string& dataset, const std::string& device);
+
 /// Renders `ply` from cameras.json as PNG (`millrace render`); returns how many images were written and the
 /// frames per second of the rendering alone.
 struct RenderOptions {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 
 #include "io/cameras_json.h"
 #include "io/ply.h"
@@ -85,6 +86,26 @@ Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserve
   }
   if (observer.evaluated) observer.evaluated(evaluation.result);
   return evaluation.result;
+}
+
+Result<double> evaluate_initial_points(const std::string& dataset_path, const std::string& device_id) {
+  TrainOptions options;
+  options.init_scaling = 1;
+  options.init_opacity = 0.9;
+  options.sh_degree = 0;
+  MILLRACE_ASSIGN(const Dataset dataset, load_dataset(dataset_path, dataset_options(options)));
+  MILLRACE_ASSIGN(const std::unique_ptr<Device> device, open_training_device(device_id, 0));
+  std::vector<View> views;
+  std::copy_if(dataset.views.begin(), dataset.views.end(), std::back_inserter(views),
+               [](const View& view) { return view.held_out; });
+  ImageLoader photographs(views, ImageLoaderOptions(), device->ledger());
+  const GaussianCloud cloud = initial_cloud(dataset, options, nullptr);
+  const Model model = make_model(*device, cloud, 0, cloud.count());
+  const double near_plane = kNearPlane * scene_scale(dataset).normaliser;
+  MILLRACE_ASSIGN(const Evaluation evaluation,
+                  evaluate_blocking({model, views, photographs, near_plane, 0, options.bg_color},
+                                    nullptr, nullptr));
+  return evaluation.result.psnr;
 }
 
 Result<RenderResult> render_model(const RenderOptions& options, const TrainObserver& observer) {
