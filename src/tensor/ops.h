@@ -72,7 +72,7 @@ void binary_(BinaryOp op, const Tensor& a, const Tensor& b, Site site = Site::cu
 void binary_(BinaryOp op, const Tensor& a, double b, Site site = Site::current());
 
 /// add(a, b), add(a, 2.0), add_(a, b), add_(a, 2.0), and so for the others.
-#define MILLRACE_BINARY(name, op)                                                      \
+#define MILLRACE_BINARY_OP(name, op)                                                   \
   inline Tensor name(const Tensor& a, const Tensor& b, Site site = Site::current()) {  \
     return binary(BinaryOp::op, a, b, site);                                           \
   }                                                                                    \
@@ -85,13 +85,13 @@ void binary_(BinaryOp op, const Tensor& a, double b, Site site = Site::current()
   inline void name##_(const Tensor& a, double b, Site site = Site::current()) {        \
     binary_(BinaryOp::op, a, b, site);                                                 \
   }
-MILLRACE_BINARY(add, Add)
-MILLRACE_BINARY(sub, Sub)
-MILLRACE_BINARY(mul, Mul)
-MILLRACE_BINARY(div, Div)
-MILLRACE_BINARY(min, Min)
-MILLRACE_BINARY(max, Max)
-#undef MILLRACE_BINARY
+MILLRACE_BINARY_OP(add, Add)
+MILLRACE_BINARY_OP(sub, Sub)
+MILLRACE_BINARY_OP(mul, Mul)
+MILLRACE_BINARY_OP(div, Div)
+MILLRACE_BINARY_OP(min, Min)
+MILLRACE_BINARY_OP(max, Max)
+#undef MILLRACE_BINARY_OP
 
 // --- Comparisons and choices. Truth is U32 1 or 0: masks can be summed and scanned directly. ---
 
