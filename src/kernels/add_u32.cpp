@@ -9,9 +9,9 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "base/result.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/tensor_params.h"
 
 namespace millrace::kernels {

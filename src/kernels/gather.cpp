@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/tensor_params.h"
 
 namespace millrace::kernels {

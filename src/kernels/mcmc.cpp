@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/parallel.h"
 #include "base/philox.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/transaction.h"
 
 namespace millrace::kernels {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/parallel.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/transaction.h"
 
 namespace millrace::kernels {

@@ -1,9 +1,9 @@
 // The photometric loss (1 - lambda) L1 + lambda (1 - SSIM) and its image gradient (TRAINING.md 4.1).
 #include <vector>
 
+#include "base/parallel.h"
 #include "kernels/isa/hot.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/transaction.h"
 
 namespace millrace::kernels {

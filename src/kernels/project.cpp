@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/parallel.h"
 #include "kernels/isa/hot.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/tile_cover.h"
 #include "kernels/transaction.h"
 

@@ -8,9 +8,9 @@
 // Numerics  u is never 0 or 1, so z is finite, at most 5.9 in size. Lane: the high word of i / 4.
 // Source    Salmon et al., Parallel random numbers, SC 2011; Box and Muller, 1958.
 // Test      tests/tensor/ops_rows_test.cpp: equal to base/philox.h element by element; moments.
+#include "base/parallel.h"
 #include "base/philox.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/tensor_params.h"
 
 namespace millrace::kernels {

@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/parallel.h"
 #include "kernels/arithmetic.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/tensor_params.h"
 
 namespace millrace::kernels {

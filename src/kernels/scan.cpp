@@ -11,8 +11,8 @@
 // Test      tests/tensor/ops_sort_test.cpp: exact.
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "kernels/kernel.h"
-#include "kernels/parallel.h"
 #include "kernels/tensor_params.h"
 
 namespace millrace::kernels {

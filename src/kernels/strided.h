@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/parallel.h"
+#include "base/parallel.h"
 #include "kernels/tensor_params.h"
 
 namespace millrace::kernels {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "kernels/parallel.h"
+#include "base/parallel.h"
 #include "synth/capture_camera.h"
 #include "synth/colmap_write.h"
 #include "synth/encode.h"
@@ -132,7 +132,7 @@ Result<void> save_view(const fs::path& folder, const Lens& lens, const Shot& sho
   const fs::path truth = folder / "ground_truth";
   const uint32_t w = lens.width, h = lens.height;
   std::array<Result<void>, 5> results;
-  kernels::parallel_blocks(results.size(), [&](uint64_t task) {
+  parallel_blocks(results.size(), [&](uint64_t task) {
     Result<void>& result = results[task];
     if (task == 0) result = save(folder / "images" / shot.name, encode_jpeg(pixels.photo, w, h));
     if (task == 1) result = save(truth / "neutral" / png, encode_png8(pixels.neutral, w, h, 3));

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/parallel.h"
 #include "base/philox.h"
-#include "kernels/parallel.h"
 #include "synth/material.h"
 
 namespace millrace::synth {
@@ -84,7 +84,7 @@ class ViewRenderer {
     out.depth.resize(n_pixels);
     out.wire.resize(n_pixels);
     if (options_.masks) out.keep.resize(n_pixels);
-    kernels::parallel_for(lens_.height, 8, [&](uint64_t begin, uint64_t end) {
+    parallel_for(lens_.height, 8, [&](uint64_t begin, uint64_t end) {
       for (uint64_t row = begin; row < end; ++row) render_row(static_cast<uint32_t>(row), out);
     });
     return out;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/parallel.h"
 #include "base/philox.h"
-#include "kernels/parallel.h"
 #include "synth/material.h"
 
 namespace millrace::synth {
@@ -128,7 +128,7 @@ std::vector<SfmPoint> find_points(const Scene& scene, const CaptureOptions& opti
   const uint64_t last = static_cast<uint64_t>(options.n_points) * kMaxCandidatesPerPoint;
   std::vector<std::optional<SfmPoint>> batch(kBatch);
   for (uint64_t first = 0; first < last && points.size() < options.n_points; first += kBatch) {
-    kernels::parallel_for(kBatch, 64, [&](uint64_t begin, uint64_t end) {
+    parallel_for(kBatch, 64, [&](uint64_t begin, uint64_t end) {
       for (uint64_t i = begin; i < end; ++i) {
         batch[i] = try_candidate(search, static_cast<uint32_t>(first + i));
       }

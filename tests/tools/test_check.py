@@ -27,7 +27,7 @@ PLANTED = [
     ("backend-header", "app", "a", '#include "backends/cpu/queue.h"\n'),
     ("backend-header", "backends/cuda", "a", '#include "backends/cpu/queue.h"\n'),
     ("kernel-header", "device", "a", '#include "kernels/kernel.h"\n'),
-    ("kernel-header", "loss", "a", '#  include  "kernels/parallel.h"\n'),
+    ("kernel-header", "loss", "a", '#  include  "kernels/strided.h"\n'),
     ("vendor-header", "tensor", "a", "#include <cuda_runtime.h>\n"),
     ("vendor-header", "train", "a", "#import <Metal/Metal.h>\n"),
     ("vendor-header", "kernels", "a", "#include <hip/hip_runtime.h>\n"),

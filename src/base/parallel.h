@@ -6,11 +6,9 @@
 
 #include <cstdint>
 
-#include "kernels/thread_checks.h"
+#include "base/thread_checks.h"
 
-#include "kernels/task_order.h"
-
-namespace millrace::kernels {
+namespace millrace {
 
 /// Runs body(begin, end) over [0, n) in pieces of at most `grain`, in any order and in parallel.
 /// Bodies must write disjoint data; anything summed across pieces is summed afterwards in a fixed
@@ -22,16 +20,12 @@ void parallel_for(uint64_t n, uint64_t grain, const Body& body) {
     body(uint64_t{0}, n);
     return;
   }
-  TaskOrder::before_loop();
   [[maybe_unused]] LoopScope loop;
   tbb::parallel_for(tbb::blocked_range<uint64_t>(0, n, grain),
                     [&](const tbb::blocked_range<uint64_t>& range) {
-                      TaskOrder::begin_body();
                       [[maybe_unused]] const LoopScope::Body scope(loop);
                       body(range.begin(), range.end());
-                      TaskOrder::end_body();
                     });
-  TaskOrder::after_loop();
 }
 
 /// Runs body(i) for each fixed block i of [0, n_blocks), one task per block.
@@ -42,4 +36,4 @@ void parallel_blocks(uint64_t n_blocks, const Body& body) {
   });
 }
 
-}  // namespace millrace::kernels
+}  // namespace millrace

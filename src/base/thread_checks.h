@@ -22,7 +22,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 }
 #endif
 
-namespace millrace::kernels {
+namespace millrace {
 
 #ifdef MILLRACE_THREAD_SANITIZER
 
@@ -101,4 +101,4 @@ struct LoopScope {
 
 #endif
 
-}  // namespace millrace::kernels
+}  // namespace millrace
