@@ -22,7 +22,7 @@ LAYERS = {
     "tensor": ("device",),
     "splat": ("tensor",),
     "loss": ("tensor",),
-    "strategy": ("tensor",),
+    "strategy": ("splat", "tensor"),
     "data": ("tensor",),
     "io": ("data", "tensor"),
     "train": ("splat", "loss", "strategy", "data", "io"),

@@ -5,12 +5,12 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "base/source_location.h"
 #include "device/device.h"
 
 namespace millrace {
@@ -73,7 +73,7 @@ class Shape {
 using Strides = std::array<int64_t, kMaxRank>;
 
 /// Where an operation was called; every facade function takes one as its last, defaulted argument.
-using Site = std::source_location;
+using Site = SourceLocation;
 
 /// A typed, shaped view of device memory. A value type: copies and views share the storage, which
 /// goes back to the device with the last of them. The device must outlive its tensors.
