@@ -124,12 +124,9 @@ Result<int> run_make_capture(Context& context, const ParsedArguments& arguments)
                                      duration_text(report.seconds)));
   context.console.result(fmt::format("PSNR of the mean colour: {:.2f}", report.mean_color_psnr));
   context.console.result(fmt::format("PSNR of the initial points: {:.2f}", points_psnr));
-  Json done = {{"capture", absolute_text(folder)},
-               {"views", report.n_views},
-               {"points", report.n_points},
-               {"mean_color_psnr", report.mean_color_psnr},
-               {"initial_points_psnr", points_psnr},
-               {"seconds", report.seconds}};
+  Json done = {{"capture", absolute_text(folder)},   {"views", report.n_views},
+               {"points", report.n_points},          {"mean_color_psnr", report.mean_color_psnr},
+               {"initial_points_psnr", points_psnr}, {"seconds", report.seconds}};
   context.events.emit("done", done);
   return 0;
 }

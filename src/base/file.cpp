@@ -85,8 +85,8 @@ Result<void> write_file_atomically(const fs::path& path, std::span<const std::by
 }
 
 Result<void> write_file_atomically(const fs::path& path, std::string_view text) {
-  return write_file_atomically(
-      path, std::as_bytes(std::span<const char>(text.data(), text.size())));
+  return write_file_atomically(path,
+                               std::as_bytes(std::span<const char>(text.data(), text.size())));
 }
 
 }  // namespace millrace

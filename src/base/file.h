@@ -22,8 +22,8 @@ Result<std::string> read_text_file(const std::filesystem::path& path,
                                    ErrorCode on_error = ErrorCode::Dataset);
 
 /// Writes `bytes` beside `path` under a temporary name, flushes, then renames over `path`; creates
-/// parent folders. On any error (disk full, no permission: ErrorCode::Output) `path` is untouched and
-/// the temporary file is gone.
+/// parent folders. On any error (disk full, no permission: ErrorCode::Output) `path` is untouched
+/// and the temporary file is gone.
 Result<void> write_file_atomically(const std::filesystem::path& path,
                                    std::span<const std::byte> bytes);
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text);

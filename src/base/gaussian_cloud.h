@@ -12,12 +12,12 @@ constexpr int sh_rest_count(int degree) { return (degree + 1) * (degree + 1) - 1
 /// N Gaussians. All arrays are row-major with one row per Gaussian.
 struct GaussianCloud {
   int sh_degree = 3;
-  std::vector<float> means;      // [N,3] world units
-  std::vector<float> log_scales; // [N,3] natural log of the standard deviation in world units
-  std::vector<float> rotations;  // [N,4] quaternion w,x,y,z, not necessarily unit
-  std::vector<float> opacities;  // [N] logit
-  std::vector<float> sh0;        // [N,3]
-  std::vector<float> sh_rest;    // [N,K,3], K = sh_rest_count(sh_degree)
+  std::vector<float> means;       // [N,3] world units
+  std::vector<float> log_scales;  // [N,3] natural log of the standard deviation in world units
+  std::vector<float> rotations;   // [N,4] quaternion w,x,y,z, not necessarily unit
+  std::vector<float> opacities;   // [N] logit
+  std::vector<float> sh0;         // [N,3]
+  std::vector<float> sh_rest;     // [N,K,3], K = sh_rest_count(sh_degree)
   uint64_t count() const { return opacities.size(); }
 };
 

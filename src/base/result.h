@@ -30,8 +30,7 @@ struct Error {
 /// The one exception type; thrown by raise() alone and caught once, in app.
 class Exception : public std::runtime_error {
  public:
-  explicit Exception(Error error)
-      : std::runtime_error(error.message), error_(std::move(error)) {}
+  explicit Exception(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
   const Error& error() const { return error_; }
 
  private:
@@ -45,8 +44,8 @@ class Exception : public std::runtime_error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}          // NOLINT: implicit by design
-  Result(Error error) : state_(std::move(error)) {}      // NOLINT: implicit by design
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: implicit by design
   bool ok() const { return std::holds_alternative<T>(state_); }
   explicit operator bool() const { return ok(); }
   T& value() & { return std::get<T>(state_); }
@@ -85,9 +84,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace millrace
 
 /// Returns from the enclosing function when `expression` (a Result) failed.
-#define MILLRACE_TRY(expression)                               \
-  do {                                                         \
-    auto millrace_try_result = (expression);                   \
+#define MILLRACE_TRY(expression)                                       \
+  do {                                                                 \
+    auto millrace_try_result = (expression);                           \
     if (!millrace_try_result.ok()) return millrace_try_result.error(); \
   } while (false)
 

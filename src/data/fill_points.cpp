@@ -17,7 +17,8 @@ struct CameraPoint {
 
 CameraPoint to_camera(const Camera& camera, const float* p) {
   const auto& m = camera.world_to_camera;
-  return {m[0] * p[0] + m[1] * p[1] + m[2] * p[2] + m[3], m[4] * p[0] + m[5] * p[1] + m[6] * p[2] + m[7],
+  return {m[0] * p[0] + m[1] * p[1] + m[2] * p[2] + m[3],
+          m[4] * p[0] + m[5] * p[1] + m[6] * p[2] + m[7],
           m[8] * p[0] + m[9] * p[1] + m[10] * p[2] + m[11]};
 }
 
@@ -68,8 +69,8 @@ void fill_view(const View& view, const PointCloud& points, uint64_t seed, std::v
 
 }  // namespace
 
-PointCloud draw_fill_points(const std::vector<View>& views, const PointCloud& points, uint64_t n_most,
-                            uint64_t seed) {
+PointCloud draw_fill_points(const std::vector<View>& views, const PointCloud& points,
+                            uint64_t n_most, uint64_t seed) {
   std::vector<float> all;
   for (const View& view : views) {
     if (!view.held_out) fill_view(view, points, seed, all);

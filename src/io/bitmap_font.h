@@ -16,8 +16,8 @@ constexpr uint32_t kGlyphAdvance = 6;                  // from one glyph to the 
 /// `text` (UTF-8) with each character outside ASCII 32..126 replaced by one '?'.
 std::string printable_ascii(std::string_view text);
 
-/// Draws `text` with its top left corner at (x, y) into an RGB image, `scale` pixels per dot. What falls
-/// outside the image is left out.
+/// Draws `text` with its top left corner at (x, y) into an RGB image, `scale` pixels per dot. What
+/// falls outside the image is left out.
 void draw_text(Image8& image, uint32_t x, uint32_t y, std::string_view text, uint32_t scale,
                std::array<uint8_t, 3> color);
 

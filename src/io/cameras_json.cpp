@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr double kMaxSide = 65536;          // pixels; larger images cannot be rendered anyway
-constexpr double kOrthonormality = 1e-3;    // R R^T may be this far from the identity
+constexpr double kMaxSide = 65536;        // pixels; larger images cannot be rendered anyway
+constexpr double kOrthonormality = 1e-3;  // R R^T may be this far from the identity
 
 // One entry of the file, with messages that name it.
 class Entry {
@@ -140,7 +140,8 @@ Result<NamedCamera> read_entry(const Entry& entry, const std::string& default_na
   MILLRACE_ASSIGN(const auto position, entry.triple("position"));
   MILLRACE_ASSIGN(const auto rotation, entry.matrix("rotation"));
   if (!is_rotation(rotation)) {
-    return entry.fail("rotation", "is not a rotation (its rows are not orthonormal, or it mirrors)");
+    return entry.fail("rotation",
+                      "is not a rotation (its rows are not orthonormal, or it mirrors)");
   }
   for (size_t row = 0; row < 3; ++row) {
     double shift = 0;
@@ -188,9 +189,8 @@ Result<std::vector<NamedCamera>> read_cameras_json(const fs::path& path) {
                  fmt::format("{}, byte {}: not JSON: {}", path.string(), error.byte, error.what())};
   }
   if (!json.is_array()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: expected a list of cameras, found {}", path.string(),
-                             json.type_name())};
+    return Error{ErrorCode::Dataset, fmt::format("{}: expected a list of cameras, found {}",
+                                                 path.string(), json.type_name())};
   }
   std::vector<NamedCamera> cameras;
   cameras.reserve(json.size());

@@ -16,7 +16,8 @@ struct NamedCamera {
   Camera camera;
 };
 
-/// [{"id","img_name","width","height","position":[3],"rotation":[3][3] camera-to-world,"fx","fy","cx","cy"}].
+/// [{"id","img_name","width","height","position":[3],"rotation":[3][3]
+/// camera-to-world,"fx","fy","cx","cy"}].
 Result<void> write_cameras_json(const std::filesystem::path& path,
                                 const std::vector<NamedCamera>& cameras);
 /// Reads it; cx and cy default to the centre. Errors: ErrorCode::Dataset naming entry and key.

@@ -17,9 +17,9 @@ using Color = std::array<uint8_t, 3>;
 constexpr Color kBackground = {24, 25, 28};
 constexpr Color kCaptionColor = {222, 224, 228};
 constexpr Color kHeadingColor = {140, 145, 155};
-constexpr uint32_t kMargin = 16;    // pixels around the sheet and between groups
-constexpr uint32_t kTileGap = 4;    // between the three tiles of a group
-constexpr uint32_t kTextGap = 6;    // above and below text
+constexpr uint32_t kMargin = 16;     // pixels around the sheet and between groups
+constexpr uint32_t kTileGap = 4;     // between the three tiles of a group
+constexpr uint32_t kTextGap = 6;     // above and below text
 constexpr uint32_t kLeastTile = 24;  // pixels; a sheet narrower than three such tiles is widened
 constexpr int kErrorGain = 4;
 constexpr std::array<const char*, 3> kHeadings = {"photo", "render", "error x4"};
@@ -48,8 +48,8 @@ void paste(Image8& sheet, const Image8& tile, uint32_t x, uint32_t y) {
 
 // Where everything stands. A group is the three tiles of one row and its caption.
 struct Layout {
-  uint32_t n_columns = 1;    // groups side by side
-  uint32_t tile_width = 0;   // room for one tile; narrower tiles are centred in it
+  uint32_t n_columns = 1;   // groups side by side
+  uint32_t tile_width = 0;  // room for one tile; narrower tiles are centred in it
   uint32_t text_scale = 1;
   std::vector<uint32_t> line_heights;  // tallest tile of each line of groups
   uint32_t width = 0, height = 0;
@@ -62,8 +62,8 @@ struct Layout {
 // The size of a tile: the image's, reduced to fit the room's width.
 ImageSize tile_size(const Image8& image, uint32_t tile_width) {
   if (image.width <= tile_width) return {image.width, image.height};
-  const uint64_t height = (static_cast<uint64_t>(image.height) * tile_width + image.width / 2) /
-                          image.width;
+  const uint64_t height =
+      (static_cast<uint64_t>(image.height) * tile_width + image.width / 2) / image.width;
   return {tile_width, std::max<uint32_t>(1, static_cast<uint32_t>(height))};
 }
 

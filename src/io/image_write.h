@@ -33,8 +33,9 @@ struct ContactRow {
 };
 
 /// Pairs side by side (photo | render | absolute error x4), several pairs in a grid no wider than
-/// `max_width` pixels, each with its caption, as PNG. Tiles are scaled down to fit, never up. Errors:
-/// ErrorCode::Internal (no rows, or a photograph and render of different sizes), ErrorCode::Output.
+/// `max_width` pixels, each with its caption, as PNG. Tiles are scaled down to fit, never up.
+/// Errors: ErrorCode::Internal (no rows, or a photograph and render of different sizes),
+/// ErrorCode::Output.
 Result<void> write_contact_sheet(const std::filesystem::path& path,
                                  const std::vector<ContactRow>& rows, uint32_t max_width = 1920);
 

@@ -19,9 +19,9 @@ struct ImageScore {
   double psnr_gain = 0;  // after one gain per image by least squares
 };
 
-/// Scores `render` against `photo`. NaN counts as 0. A colour fit whose normal equations are singular
-/// (fewer than 4 usable pixels, a render without chroma) is the identity; such an image scores raw.
-/// Images of different sizes are a programming error and raise().
+/// Scores `render` against `photo`. NaN counts as 0. A colour fit whose normal equations are
+/// singular (fewer than 4 usable pixels, a render without chroma) is the identity; such an image
+/// scores raw. Images of different sizes are a programming error and raise().
 ImageScore score_image(const ImageF& render, const ImageF& photo);
 
 /// One file of a scored folder.
@@ -30,8 +30,9 @@ struct FileScore {
   ImageScore score;
 };
 
-/// Scores every image below `renders` with the image of the same relative path (any image extension) below
-/// `photos`, resizing nothing. Errors: ErrorCode::Dataset naming renders without a photograph or of another size.
+/// Scores every image below `renders` with the image of the same relative path (any image
+/// extension) below `photos`, resizing nothing. Errors: ErrorCode::Dataset naming renders without a
+/// photograph or of another size.
 Result<std::vector<FileScore>> score_folders(const std::filesystem::path& renders,
                                              const std::filesystem::path& photos);
 

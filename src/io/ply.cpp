@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little, "PLY is written as little endian");
 
 constexpr double kShC0 = 0.28209479177387814;  // the constant spherical harmonic, 1 / (2 sqrt(pi))
-constexpr float kOpaqueLogit = 20;   // sigmoid(20) rounds to 1 in float32
+constexpr float kOpaqueLogit = 20;             // sigmoid(20) rounds to 1 in float32
 constexpr float kFlatLogScale = -30;  // exp(-30) is far below float32's resolution of any scene
-constexpr size_t kNamedRows = 5;     // how many bad rows a message names
+constexpr size_t kNamedRows = 5;      // how many bad rows a message names
 
 // ---- writing ----
 
@@ -82,17 +82,17 @@ Result<void> check_finite(const fs::path& path, const GaussianCloud& cloud) {
     }
   }
   if (n_bad == 0) return {};
-  return Error{ErrorCode::Internal,
-               fmt::format("cannot write {}: {} of {} Gaussians hold non-finite values: {}{}",
-                           path.string(), n_bad, cloud.count(), named,
-                           n_bad > kNamedRows ? ", ..." : "")};
+  return Error{
+      ErrorCode::Internal,
+      fmt::format("cannot write {}: {} of {} Gaussians hold non-finite values: {}{}", path.string(),
+                  n_bad, cloud.count(), named, n_bad > kNamedRows ? ", ..." : "")};
 }
 
 std::vector<std::string> property_names(size_t n_rest) {
   std::vector<std::string> names = {"x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"};
   for (size_t i = 0; i < n_rest; ++i) names.push_back(fmt::format("f_rest_{}", i));
-  names.insert(names.end(), {"opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2",
-                             "rot_3"});
+  names.insert(names.end(),
+               {"opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"});
   return names;
 }
 
@@ -165,10 +165,11 @@ Result<std::vector<size_t>> rest_columns(const PlyElement& vertex, const std::st
   constexpr std::array<size_t, 5> kCounts = {0, 9, 24, 45, 72};
   const bool known = std::find(kCounts.begin(), kCounts.end(), columns.size()) != kCounts.end();
   if (!known || static_cast<size_t>(n_named) != columns.size()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{} has {} properties f_rest_*, {} of them numbered from 0 without a gap; "
-                             "SH degrees 0 to 4 have 0, 9, 24, 45 or 72",
-                             file, n_named, columns.size())};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{} has {} properties f_rest_*, {} of them numbered from 0 without a gap; "
+                    "SH degrees 0 to 4 have 0, 9, 24, 45 or 72",
+                    file, n_named, columns.size())};
   }
   return columns;
 }
@@ -189,7 +190,8 @@ Result<GaussianColumns> find_gaussian_columns(const PlyElement& vertex, const st
   if (vertex.find("packed_position") >= 0) {
     return Error{ErrorCode::Dataset,
                  fmt::format("{} is a compressed PLY (it has packed_position), which is not read "
-                             "yet; convert it to a plain Gaussian PLY first", file)};
+                             "yet; convert it to a plain Gaussian PLY first",
+                             file)};
   }
   GaussianColumns columns;
   std::vector<std::string> missing;
@@ -202,10 +204,11 @@ Result<GaussianColumns> find_gaussian_columns(const PlyElement& vertex, const st
   columns.dc_from_color = !missing_dc.empty() && find_colors(vertex, columns.colors);
   if (!columns.dc_from_color) missing.insert(missing.end(), missing_dc.begin(), missing_dc.end());
   if (!missing.empty()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{} is not a Gaussian PLY: element \"vertex\" lacks {}{}", file,
-                             fmt::join(missing, ", "),
-                             missing.front() == "x" ? "" : "; it looks like a point cloud or mesh")};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{} is not a Gaussian PLY: element \"vertex\" lacks {}{}", file,
+                    fmt::join(missing, ", "),
+                    missing.front() == "x" ? "" : "; it looks like a point cloud or mesh")};
   }
   MILLRACE_ASSIGN(columns.rest, rest_columns(vertex, file));
   columns.n_channel = columns.rest.size() / 3;
@@ -244,10 +247,10 @@ Result<void> check_finite_input(const GaussianCloud& cloud, const std::string& f
     const auto bad = std::find_if(field.values->begin(), field.values->end(),
                                   [](float v) { return !std::isfinite(v); });
     if (bad == field.values->end()) continue;
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: row {} has a non-finite value ({}); remove such Gaussians first",
-                             file, static_cast<size_t>(bad - field.values->begin()) / field.width,
-                             field.name)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: row {} has a non-finite value ({}); remove such Gaussians first", file,
+                    static_cast<size_t>(bad - field.values->begin()) / field.width, field.name)};
   }
   return {};
 }
@@ -259,8 +262,8 @@ Result<void> write_gaussian_ply(const fs::path& path, const GaussianCloud& cloud
   MILLRACE_TRY(check_finite(path, cloud));
   const size_t n_channel = static_cast<size_t>(sh_rest_count(cloud.sh_degree));
   const std::vector<std::string> names = property_names(3 * n_channel);
-  std::string header = fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\n",
-                                   cloud.count());
+  std::string header =
+      fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\n", cloud.count());
   for (const std::string& name : names) header += fmt::format("property float {}\n", name);
   header += "end_header\n";
 
@@ -304,13 +307,13 @@ Result<GaussianCloud> read_gaussian_ply(const fs::path& path) {
   cloud.sh0.reserve(3 * n);
   cloud.sh_rest.reserve(3 * n * static_cast<size_t>(sh_rest_count(columns.sh_degree)));
   double largest_color = 0;
-  MILLRACE_TRY(read_ply_rows(bytes, header, *vertex, file,
-                             [&](uint64_t, std::span<const double> values) {
-                               append_gaussian(columns, values, cloud);
-                               for (const size_t column : columns.colors.columns) {
-                                 largest_color = std::max(largest_color, values[column]);
-                               }
-                             }));
+  MILLRACE_TRY(
+      read_ply_rows(bytes, header, *vertex, file, [&](uint64_t, std::span<const double> values) {
+        append_gaussian(columns, values, cloud);
+        for (const size_t column : columns.colors.columns) {
+          largest_color = std::max(largest_color, values[column]);
+        }
+      }));
   if (columns.dc_from_color) {
     const double factor = columns.colors.factor(largest_color) / 255.0;
     for (float& value : cloud.sh0) value = static_cast<float>((value * factor - 0.5) / kShC0);

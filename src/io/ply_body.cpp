@@ -26,14 +26,22 @@ double number_at(const std::byte* at, bool big_endian) {
 
 double number_at(const std::byte* at, PlyType type, bool big_endian) {
   switch (type) {
-    case PlyType::Int8: return number_at<int8_t>(at, big_endian);
-    case PlyType::Uint8: return number_at<uint8_t>(at, big_endian);
-    case PlyType::Int16: return number_at<int16_t>(at, big_endian);
-    case PlyType::Uint16: return number_at<uint16_t>(at, big_endian);
-    case PlyType::Int32: return number_at<int32_t>(at, big_endian);
-    case PlyType::Uint32: return number_at<uint32_t>(at, big_endian);
-    case PlyType::Float32: return number_at<float>(at, big_endian);
-    case PlyType::Float64: return number_at<double>(at, big_endian);
+    case PlyType::Int8:
+      return number_at<int8_t>(at, big_endian);
+    case PlyType::Uint8:
+      return number_at<uint8_t>(at, big_endian);
+    case PlyType::Int16:
+      return number_at<int16_t>(at, big_endian);
+    case PlyType::Uint16:
+      return number_at<uint16_t>(at, big_endian);
+    case PlyType::Int32:
+      return number_at<int32_t>(at, big_endian);
+    case PlyType::Uint32:
+      return number_at<uint32_t>(at, big_endian);
+    case PlyType::Float32:
+      return number_at<float>(at, big_endian);
+    case PlyType::Float64:
+      return number_at<double>(at, big_endian);
   }
   return 0;
 }
@@ -41,7 +49,9 @@ double number_at(const std::byte* at, PlyType type, bool big_endian) {
 class BinaryCursor {
  public:
   BinaryCursor(std::span<const std::byte> bytes, const PlyHeader& header, const std::string& file)
-      : bytes_(bytes), at_(header.body_offset), file_(file),
+      : bytes_(bytes),
+        at_(header.body_offset),
+        file_(file),
         big_endian_(header.format == PlyFormat::BinaryBig) {}
 
   Result<void> skip(const PlyElement& element) {
@@ -92,8 +102,10 @@ class BinaryCursor {
 class AsciiCursor {
  public:
   AsciiCursor(std::span<const std::byte> bytes, const PlyHeader& header, const std::string& file)
-      : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), at_(header.body_offset),
-        line_(header.n_lines + 1), file_(file) {}
+      : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+        at_(header.body_offset),
+        line_(header.n_lines + 1),
+        file_(file) {}
 
   Result<void> skip(const PlyElement& element) {
     if (element.properties.empty()) return {};
@@ -132,13 +144,15 @@ class AsciiCursor {
     while (at_ < text_.size() && !is_space(text_[at_])) ++at_;
     std::string_view word = text_.substr(start, at_ - start);
     std::string shown(word.substr(0, 40));
-    std::replace_if(shown.begin(), shown.end(), [](char c) { return c < 33 || c > 126; }, '?');
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c < 33 || c > 126; }, '?');
     if (word.size() > 1 && word[0] == '+') word.remove_prefix(1);
     double value = 0;
     const auto parsed = std::from_chars(word.data(), word.data() + word.size(), value);
     const bool whole = parsed.ptr == word.data() + word.size();
     if (whole && parsed.ec == std::errc()) return value;
-    // Printed denormals such as 1e-320 are out of from_chars' range on some libraries; they are zero.
+    // Printed denormals such as 1e-320 are out of from_chars' range on some libraries; they are
+    // zero.
     if (whole && parsed.ec == std::errc::result_out_of_range && word.find("e-") != word.npos) {
       return 0.0;
     }

@@ -16,10 +16,10 @@ namespace millrace {
 Result<void> check_ply_body_size(std::span<const std::byte> bytes, const PlyHeader& header,
                                  const std::string& file);
 
-/// Calls `take(row, values)` for each row of `element`, in order; `values` has one number per property
-/// (0 for lists) and is valid during the call. Elements before it are skipped, those after it not read.
-/// Errors: ErrorCode::Dataset naming the byte (binary) or the line (ascii) at which the body ends or
-/// cannot be read.
+/// Calls `take(row, values)` for each row of `element`, in order; `values` has one number per
+/// property (0 for lists) and is valid during the call. Elements before it are skipped, those after
+/// it not read. Errors: ErrorCode::Dataset naming the byte (binary) or the line (ascii) at which
+/// the body ends or cannot be read.
 Result<void> read_ply_rows(
     std::span<const std::byte> bytes, const PlyHeader& header, const PlyElement& element,
     const std::string& file,

@@ -17,11 +17,21 @@ namespace {
 constexpr size_t kMaxHeaderLine = 4096;
 
 constexpr std::array<std::pair<std::string_view, PlyType>, 16> kTypeNames = {{
-    {"char", PlyType::Int8},      {"int8", PlyType::Int8},      {"uchar", PlyType::Uint8},
-    {"uint8", PlyType::Uint8},    {"short", PlyType::Int16},    {"int16", PlyType::Int16},
-    {"ushort", PlyType::Uint16},  {"uint16", PlyType::Uint16},  {"int", PlyType::Int32},
-    {"int32", PlyType::Int32},    {"uint", PlyType::Uint32},    {"uint32", PlyType::Uint32},
-    {"float", PlyType::Float32},  {"float32", PlyType::Float32}, {"double", PlyType::Float64},
+    {"char", PlyType::Int8},
+    {"int8", PlyType::Int8},
+    {"uchar", PlyType::Uint8},
+    {"uint8", PlyType::Uint8},
+    {"short", PlyType::Int16},
+    {"int16", PlyType::Int16},
+    {"ushort", PlyType::Uint16},
+    {"uint16", PlyType::Uint16},
+    {"int", PlyType::Int32},
+    {"int32", PlyType::Int32},
+    {"uint", PlyType::Uint32},
+    {"uint32", PlyType::Uint32},
+    {"float", PlyType::Float32},
+    {"float32", PlyType::Float32},
+    {"double", PlyType::Float64},
     {"float64", PlyType::Float64},
 }};
 
@@ -77,7 +87,8 @@ class HeaderParser {
   PlyHeader take_header() && { return std::move(header_); }
 
   Error fail(const std::string& what) const {
-    return {ErrorCode::Dataset, fmt::format("{}, header line {}: {}", file_, header_.n_lines, what)};
+    return {ErrorCode::Dataset,
+            fmt::format("{}, header line {}: {}", file_, header_.n_lines, what)};
   }
 
  private:
@@ -124,8 +135,10 @@ class HeaderParser {
     PlyProperty property;
     property.is_list = words.size() >= 2 && words[1] == "list";
     if (words.size() != (property.is_list ? 5u : 3u)) {
-      return fail(fmt::format("expected \"property <type> <name>\" or \"property list <type> <type> "
-                              "<name>\", found {}", quoted(line)));
+      return fail(
+          fmt::format("expected \"property <type> <name>\" or \"property list <type> <type> "
+                      "<name>\", found {}",
+                      quoted(line)));
     }
     const std::optional<PlyType> type = type_of(words[property.is_list ? 3 : 1]);
     if (!type) return fail(fmt::format("unknown type in {}", quoted(line)));
@@ -201,13 +214,13 @@ Result<PlyHeader> parse_ply_header(std::span<const std::byte> bytes, const std::
     const size_t end = text.substr(at, kMaxHeaderLine).find('\n');
     if (end == std::string_view::npos) {
       if (at == 0 && text.substr(0, 3) != "ply") {
-        return Error{ErrorCode::Dataset,
-                     fmt::format("{} is not a PLY file: it begins with {}", file,
-                                 quoted(text.substr(0, 8)))};
+        return Error{ErrorCode::Dataset, fmt::format("{} is not a PLY file: it begins with {}",
+                                                     file, quoted(text.substr(0, 8)))};
       }
-      return Error{ErrorCode::Dataset,
-                   fmt::format("{}: the PLY header has no end_header; it breaks off at byte {} of {}",
-                               file, at, text.size())};
+      return Error{
+          ErrorCode::Dataset,
+          fmt::format("{}: the PLY header has no end_header; it breaks off at byte {} of {}", file,
+                      at, text.size())};
     }
     std::string_view line = text.substr(at, end);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);

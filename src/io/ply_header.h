@@ -48,7 +48,8 @@ struct PlyHeader {
 };
 
 /// Reads the header at the start of `bytes`; `file` is for messages. Lines may end in LF or CRLF.
-/// Errors: ErrorCode::Dataset naming the file and the line, or the byte where the header breaks off.
+/// Errors: ErrorCode::Dataset naming the file and the line, or the byte where the header breaks
+/// off.
 Result<PlyHeader> parse_ply_header(std::span<const std::byte> bytes, const std::string& file);
 
 }  // namespace millrace

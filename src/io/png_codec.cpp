@@ -126,9 +126,10 @@ Result<std::vector<std::byte>> encode_png8(uint32_t width, uint32_t height, uint
                                            std::span<const uint8_t> samples) {
   if ((channels != 3 && channels != 4) ||
       samples.size() != static_cast<uint64_t>(width) * height * channels) {
-    return Error{ErrorCode::Internal,
-                 fmt::format("cannot encode a PNG: {} samples are not {} x {} pixels of {} channels",
-                             samples.size(), width, height, channels)};
+    return Error{
+        ErrorCode::Internal,
+        fmt::format("cannot encode a PNG: {} samples are not {} x {} pixels of {} channels",
+                    samples.size(), width, height, channels)};
   }
   return encode({width, height, channels, 8, samples.data()});
 }

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// Encodes `samples` [height, width, channels] of 8-bit (channels 3 or 4). Error: ErrorCode::Internal
-/// with libpng's words.
+/// Encodes `samples` [height, width, channels] of 8-bit (channels 3 or 4). Error:
+/// ErrorCode::Internal with libpng's words.
 Result<std::vector<std::byte>> encode_png8(uint32_t width, uint32_t height, uint32_t channels,
                                            std::span<const uint8_t> samples);
 /// Encodes `samples` [height, width, 3] of 16 bits. Errors: as encode_png8.
@@ -23,7 +23,8 @@ Result<std::vector<std::byte>> encode_png16(uint32_t width, uint32_t height,
 /// Whether `bytes` begins as a PNG with 16 bits per channel.
 bool is_png16(std::span<const std::byte> bytes);
 
-/// Pixels of a 16-bit PNG: [height, width, 4], gray expanded to RGB, alpha 65535 where there is none.
+/// Pixels of a 16-bit PNG: [height, width, 4], gray expanded to RGB, alpha 65535 where there is
+/// none.
 struct Image16 {
   uint32_t width = 0, height = 0;
   std::vector<uint16_t> pixels;

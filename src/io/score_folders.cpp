@@ -88,10 +88,10 @@ Result<std::vector<std::pair<fs::path, fs::path>>> pair_up(const fs::path& rende
     pairs.emplace_back(render, same == candidates.end() ? candidates.front() : *same);
   }
   if (!unmatched.empty()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{} of {} renders have no photograph of the same name below {}: {}",
-                             unmatched.size(), render_paths.size(), photos.string(),
-                             some_of(unmatched))};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{} of {} renders have no photograph of the same name below {}: {}",
+                    unmatched.size(), render_paths.size(), photos.string(), some_of(unmatched))};
   }
   if (!ambiguous.empty()) {
     return Error{ErrorCode::Dataset,
@@ -117,10 +117,10 @@ Result<std::vector<FileScore>> score_folders(const fs::path& renders, const fs::
                                      photo_size.height));
   }
   if (!other_size.empty()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{} of {} renders differ in size from their photograph below {}: {}",
-                             other_size.size(), pairs.size(), photos.string(),
-                             some_of(other_size))};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{} of {} renders differ in size from their photograph below {}: {}",
+                    other_size.size(), pairs.size(), photos.string(), some_of(other_size))};
   }
   std::vector<FileScore> scores;
   scores.reserve(pairs.size());

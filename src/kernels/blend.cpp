@@ -35,7 +35,8 @@ uint64_t sum_over_blocks(uint64_t n_blocks, const Block& block_function) {
   std::atomic<uint64_t> total = 0;
   parallel_for(n_blocks, 8, [&](uint64_t begin, uint64_t end) {
     uint64_t n = 0;
-    for (uint64_t block = begin; block < end; ++block) n += block_function(static_cast<uint32_t>(block));
+    for (uint64_t block = begin; block < end; ++block)
+      n += block_function(static_cast<uint32_t>(block));
     total += n;
   });
   return total;
@@ -45,8 +46,8 @@ uint64_t sum_over_blocks(uint64_t n_blocks, const Block& block_function) {
 
 // blend_forward: the image, front to back.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-//           image w [3,H,W], transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w [2,H,W] (read
-//           only if write_depth; depth is sum w z, not normalised).
+//           image w [3,H,W], transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w
+//           [2,H,W] (read only if write_depth; depth is sum w z, not normalised).
 // Writes    nothing unless the transaction was accepted.
 // Source    TRAINING.md 2.4. Test: tests/splat/render_test.cpp.
 void blend_forward(const KernelCall& call) {
@@ -59,13 +60,16 @@ void blend_forward(const KernelCall& call) {
   args.depth_alpha = params.write_depth ? call.buffer<float>(9) : nullptr;
   const HotKernels& hot = hot_kernels();
   parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t tile = begin; tile < end; ++tile) hot.blend_forward_tile(args, static_cast<uint32_t>(tile));
+    for (uint64_t tile = begin; tile < end; ++tile)
+      hot.blend_forward_tile(args, static_cast<uint32_t>(tile));
   });
 }
 
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
-// Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r, transmittance r,
-//           last r, d_image r [3,H,W], error_map r ([H,W], or smaller for none), gradients w [capacity].
+// Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
+// transmittance r,
+//           last r, d_image r [3,H,W], error_map r ([H,W], or smaller for none), gradients w
+//           [capacity].
 // Source    TRAINING.md 2.5. Test: tests/splat/gradient_scenario_test.cpp.
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
@@ -79,13 +83,16 @@ void blend_backward(const KernelCall& call) {
   args.gradients = call.buffer<InstanceGradient>(10);
   const HotKernels& hot = hot_kernels();
   parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t tile = begin; tile < end; ++tile) hot.blend_backward_tile(args, static_cast<uint32_t>(tile));
+    for (uint64_t tile = begin; tile < end; ++tile)
+      hot.blend_backward_tile(args, static_cast<uint32_t>(tile));
   });
 }
 
-// project_backward: sums each row's records in slot order, goes back through projection and applies Adam.
-// Bindings  step r, cameras r, control x (skipped_rows), n_tiles r, first_slot r, gradients r, geometry x and
-//           its two moments x x, sh_rest x and its two moments x x, statistics x ([cap rows,2], or smaller).
+// project_backward: sums each row's records in slot order, goes back through projection and applies
+// Adam. Bindings  step r, cameras r, control x (skipped_rows), n_tiles r, first_slot r, gradients
+// r, geometry x and
+//           its two moments x x, sh_rest x and its two moments x x, statistics x ([cap rows,2], or
+//           smaller).
 // Source    TRAINING.md 2.6, 1.4; arXiv:1412.6980. Test: tests/splat/gradient_scenario_test.cpp.
 void project_backward(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);
@@ -103,13 +110,13 @@ void project_backward(const KernelCall& call) {
   args.sh_rest = {call.buffer<float>(9), call.buffer<float>(10), call.buffer<float>(11)};
   args.statistics = call.params_as<BackwardParams>().statistics ? call.buffer<float>(12) : nullptr;
   const HotKernels& hot = hot_kernels();
-  control.counts.skipped_rows +=
-      sum_over_blocks(n_row_blocks(control),
-                      [&](uint32_t block) { return hot.backward_adam_block(args, block); });
+  control.counts.skipped_rows += sum_over_blocks(
+      n_row_blocks(control), [&](uint32_t block) { return hot.backward_adam_block(args, block); });
 }
 
-// project_backward_accumulate: the same gradients, added to a gradient buffer (view batches, bands).
-// Bindings  step r, cameras r, control r, n_tiles r, first_slot r, gradients r, geometry r, sh_rest r,
+// project_backward_accumulate: the same gradients, added to a gradient buffer (view batches,
+// bands). Bindings  step r, cameras r, control r, n_tiles r, first_slot r, gradients r, geometry r,
+// sh_rest r,
 //           d_geometry x, d_sh_rest x (zeroed at the start of the attempt).
 void project_backward_accumulate(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);

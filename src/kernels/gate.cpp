@@ -1,4 +1,5 @@
-// The sticky gate (ARCHITECTURE.md section 4): one decision per transaction, one commit, and the reopening.
+// The sticky gate (ARCHITECTURE.md section 4): one decision per transaction, one commit, and the
+// reopening.
 #include <algorithm>
 
 #include "kernels/kernel.h"
@@ -8,7 +9,8 @@ namespace millrace::kernels {
 
 // gate_decide: may this transaction change anything that lasts?
 // Bindings  step r, control x.
-// Writes    gate.accepted; when closing, first_rejected and the needs. A gate that is closed stays closed, and
+// Writes    gate.accepted; when closing, first_rejected and the needs. A gate that is closed stays
+// closed, and
 //           its needs still rise, so that one growth serves all queued transactions.
 void gate_decide(const KernelCall& call) {
   const auto& params = call.params_as<DecideParams>();
@@ -21,7 +23,8 @@ void gate_decide(const KernelCall& call) {
   uint64_t need_rows = 0, need_instances = 0;
   if (params.check_rows) {
     // MCMC adds floor(N / 20) rows, up to the cap.
-    need_rows = std::min<uint64_t>(uint64_t{control.counts.rows} + control.counts.rows / 20, step.max_rows);
+    need_rows =
+        std::min<uint64_t>(uint64_t{control.counts.rows} + control.counts.rows / 20, step.max_rows);
   } else {
     need_instances = control.counts.instances;
   }

@@ -32,7 +32,8 @@ struct KernelCall {
 
 using CpuKernel = void (*)(const KernelCall&);
 
-// The CPU kernels, one per row of the table, each in src/kernels/<name>.cpp or a file named for its family.
+// The CPU kernels, one per row of the table, each in src/kernels/<name>.cpp or a file named for its
+// family.
 #define MILLRACE_KERNEL(name, params, access) void name(const KernelCall& call);
 #include "kernels/table.inc"
 #undef MILLRACE_KERNEL

@@ -1,5 +1,6 @@
-// MCMC strategy (TRAINING.md 3.7): noise, relocation of dead rows, growth. All counts stay on the device.
-// Source: Kheradmand et al., 3D Gaussian Splatting as Markov Chain Monte Carlo, arXiv:2404.09591.
+// MCMC strategy (TRAINING.md 3.7): noise, relocation of dead rows, growth. All counts stay on the
+// device. Source: Kheradmand et al., 3D Gaussian Splatting as Markov Chain Monte Carlo,
+// arXiv:2404.09591.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,8 +14,8 @@
 namespace millrace::kernels {
 namespace {
 
-constexpr uint64_t kBlock = 4096;  // rows per task
-constexpr int kMaxCopies = 51;     // n_max of the paper
+constexpr uint64_t kBlock = 4096;            // rows per task
+constexpr int kMaxCopies = 51;               // n_max of the paper
 constexpr float kWeightScale = 16777216.0f;  // opacity to integer weights
 
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
@@ -59,11 +60,12 @@ void mcmc_noise(const KernelCall& call) {
       const float norm2 = quaternion_norm2(geometry, row);
       if (norm2 < kMinQuaternionNorm2) continue;
       const float s = 2.0f / norm2;
-      const float qw = lane(kLaneRotation), qx = lane(kLaneRotation + 1), qy = lane(kLaneRotation + 2),
-                  qz = lane(kLaneRotation + 3);
-      const float r[3][3] = {{1 - s * (qy * qy + qz * qz), s * (qx * qy - qw * qz), s * (qx * qz + qw * qy)},
-                             {s * (qx * qy + qw * qz), 1 - s * (qx * qx + qz * qz), s * (qy * qz - qw * qx)},
-                             {s * (qx * qz - qw * qy), s * (qy * qz + qw * qx), 1 - s * (qx * qx + qy * qy)}};
+      const float qw = lane(kLaneRotation), qx = lane(kLaneRotation + 1),
+                  qy = lane(kLaneRotation + 2), qz = lane(kLaneRotation + 3);
+      const float r[3][3] = {
+          {1 - s * (qy * qy + qz * qz), s * (qx * qy - qw * qz), s * (qx * qz + qw * qy)},
+          {s * (qx * qy + qw * qz), 1 - s * (qx * qx + qz * qz), s * (qy * qz - qw * qx)},
+          {s * (qx * qz - qw * qy), s * (qy * qz + qw * qx), 1 - s * (qx * qx + qy * qy)}};
       const auto eps = normals(step, row);
       float local[3];  // diag(s^2) R^T eps
       for (uint32_t k = 0; k < 3; ++k) {
@@ -80,10 +82,12 @@ void mcmc_noise(const KernelCall& call) {
 }
 
 // mcmc_weights: integer sampling weights as a prefix sum, and how many rows want a source.
-// Bindings  step r, control x (dead or added), geometry r, prefix w [cap rows] u64 inclusive, dead_list w
+// Bindings  step r, control x (dead or added), geometry r, prefix w [cap rows] u64 inclusive,
+// dead_list w
 //           [cap rows] u32 ascending.
-// mode 0: dead rows (opacity <= min_opacity, or no rotation) want one; mode 1: floor(N / 20) new rows up to the
-// cap. Weights are opacity x 2^24, 0 for dead rows; integers, so that the order of summing cannot matter.
+// mode 0: dead rows (opacity <= min_opacity, or no rotation) want one; mode 1: floor(N / 20) new
+// rows up to the cap. Weights are opacity x 2^24, 0 for dead rows; integers, so that the order of
+// summing cannot matter.
 void mcmc_weights(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);
   Control& control = *call.buffer<Control>(1);
@@ -94,8 +98,8 @@ void mcmc_weights(const KernelCall& call) {
   const uint64_t rows = control.counts.rows, n_blocks = (rows + kBlock - 1) / kBlock;
   const auto weight_of = [&](uint64_t row) -> uint64_t {
     const float opacity = sigmoid(geometry[row_index(row, kLaneOpacity, kGeometryLanes)]);
-    const bool alive = opacity > step.min_opacity &&
-                       quaternion_norm2(geometry, row) >= kMinQuaternionNorm2;
+    const bool alive =
+        opacity > step.min_opacity && quaternion_norm2(geometry, row) >= kMinQuaternionNorm2;
     return alive ? static_cast<uint64_t>(opacity * kWeightScale) : 0;
   };
   std::vector<uint64_t> weights(n_blocks), dead(n_blocks);
@@ -128,13 +132,15 @@ void mcmc_weights(const KernelCall& call) {
   if (call.params_as<RowsParams>().mode == 0) {
     control.counts.dead = total == 0 ? 0 : static_cast<uint32_t>(n_dead);
   } else {
-    const uint64_t target = std::max<uint64_t>(rows, std::min<uint64_t>(rows + rows / 20, step.max_rows));
+    const uint64_t target =
+        std::max<uint64_t>(rows, std::min<uint64_t>(rows + rows / 20, step.max_rows));
     control.counts.added = total == 0 ? 0 : static_cast<uint32_t>(target - rows);
   }
 }
 
 // mcmc_draw: a source for each row that wants one, with replacement, in proportion to the weights.
-// Bindings  step r, control r, prefix r, source w [cap rows] u32, times w [cap rows] u32: how often each row
+// Bindings  step r, control r, prefix r, source w [cap rows] u32, times w [cap rows] u32: how often
+// each row
 //           was drawn.
 void mcmc_draw(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);
@@ -154,7 +160,8 @@ void mcmc_draw(const KernelCall& call) {
     for (uint64_t i = begin; i < end; ++i) {
       const auto words = philox(step.seed, step.step, purpose, static_cast<uint32_t>(i));
       const uint64_t word = uint64_t{words[0]} << 32 | words[1];
-      const auto place = static_cast<uint64_t>((static_cast<unsigned __int128>(word) * total) >> 64);
+      const auto place =
+          static_cast<uint64_t>((static_cast<unsigned __int128>(word) * total) >> 64);
       const uint64_t row =
           static_cast<uint64_t>(std::upper_bound(prefix, prefix + rows, place) - prefix);
       source[i] = static_cast<uint32_t>(row);
@@ -163,9 +170,9 @@ void mcmc_draw(const KernelCall& call) {
   });
 }
 
-// mcmc_split: sources share their opacity and shrink so that the sum of copies looks as before (eq. 9 of the
-// paper); their moments start anew.
-// Bindings  step r, control r, times r, geometry x, its moments x x, sh_rest moments x x.
+// mcmc_split: sources share their opacity and shrink so that the sum of copies looks as before (eq.
+// 9 of the paper); their moments start anew. Bindings  step r, control r, times r, geometry x, its
+// moments x x, sh_rest moments x x.
 void mcmc_split(const KernelCall& call) {
   const auto& params = call.params_as<RowsParams>();
   const StepBlock& step = *call.buffer<const StepBlock>(0);
@@ -198,7 +205,8 @@ void mcmc_split(const KernelCall& call) {
         if (std::isfinite(ratio)) scale += ratio;
       }
       for (float* moments : geometry_moments) {
-        for (uint32_t l = 0; l < kGeometryLanes; ++l) moments[row_index(row, l, kGeometryLanes)] = 0;
+        for (uint32_t l = 0; l < kGeometryLanes; ++l)
+          moments[row_index(row, l, kGeometryLanes)] = 0;
       }
       for (float* moments : rest_moments) {
         for (uint32_t l = 0; l < params.sh_rest_lanes; ++l) {
@@ -210,7 +218,8 @@ void mcmc_split(const KernelCall& call) {
 }
 
 // mcmc_fill: copies each source into the row that wants it, with zero moments.
-// Bindings  step r, control r, dead_list r, source r, geometry x and its moments x x, sh_rest x and its moments
+// Bindings  step r, control r, dead_list r, source r, geometry x and its moments x x, sh_rest x and
+// its moments
 //           x x. mode 0: into dead_list[i]; mode 1: into row N + i.
 void mcmc_fill(const KernelCall& call) {
   const auto& params = call.params_as<RowsParams>();

@@ -1,5 +1,5 @@
-// Morton order: neighbours in space become neighbours in memory. Reordering goes through scratch, one group at a
-// time, so that no binding depends on whether the gate was open.
+// Morton order: neighbours in space become neighbours in memory. Reordering goes through scratch,
+// one group at a time, so that no binding depends on whether the gate was open.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,5 @@
-// The photometric loss (1 - lambda) L1 + lambda (1 - SSIM) and its image gradient (TRAINING.md 4.1).
+// The photometric loss (1 - lambda) L1 + lambda (1 - SSIM) and its image gradient
+// (TRAINING.md 4.1).
 #include <vector>
 
 #include "base/parallel.h"
@@ -62,7 +63,8 @@ void photometric_forward(const KernelCall& call) {
   const uint32_t bands = n_bands(params.height);
   const HotKernels& hot = hot_kernels();
   for_each_band(params, [&](uint32_t channel, uint32_t band, float* scratch) {
-    hot.photometric_forward_band(args, channel, band, partials + kLossSums * (channel * bands + band), scratch);
+    hot.photometric_forward_band(args, channel, band,
+                                 partials + kLossSums * (channel * bands + band), scratch);
   });
 }
 
@@ -78,8 +80,8 @@ void photometric_backward(const KernelCall& call) {
   });
 }
 
-// photometric_reduce: the loss and its parts as means over the valid pixels, summed in a fixed order.
-// Bindings  step r, partials r, control x (metrics.loss, l1, ssim, mse).
+// photometric_reduce: the loss and its parts as means over the valid pixels, summed in a fixed
+// order. Bindings  step r, partials r, control x (metrics.loss, l1, ssim, mse).
 void photometric_reduce(const KernelCall& call) {
   const auto& params = call.params_as<LossParams>();
   const StepBlock& step = *call.buffer<const StepBlock>(0);

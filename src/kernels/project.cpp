@@ -1,4 +1,5 @@
-// From rows to tile instances: projection, tile counts, slots, emission and the stable sort by tile.
+// From rows to tile instances: projection, tile counts, slots, emission and the stable sort by
+// tile.
 #include <algorithm>
 #include <vector>
 
@@ -11,16 +12,17 @@
 namespace millrace::kernels {
 namespace {
 
-constexpr uint64_t kRowsPerTask = 8;             // blocks of 32 rows
-constexpr uint64_t kScanBlock = 4096;            // rows
+constexpr uint64_t kRowsPerTask = 8;   // blocks of 32 rows
+constexpr uint64_t kScanBlock = 4096;  // rows
 
 }  // namespace
 
 // project: screen-space Gaussians, how many tiles each touches, and depth keys.
 // Bindings  step r, cameras r [V], geometry r, sh_rest r, control x, projected w [cap rows],
 //           n_tiles w [cap rows] u32, depth_key w [cap rows] u32 (~0 where culled).
-// Threads   one per row up to control.counts.rows. Runs behind a closed gate too, to raise its need.
-// Source    TRAINING.md 2.2. Test: tests/splat/render_test.cpp against the double-precision oracle.
+// Threads   one per row up to control.counts.rows. Runs behind a closed gate too, to raise its
+// need. Source    TRAINING.md 2.2. Test: tests/splat/render_test.cpp against the double-precision
+// oracle.
 void project(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
   const StepBlock& step = *call.buffer<const StepBlock>(0);
@@ -53,9 +55,10 @@ void project(const KernelCall& call) {
   });
 }
 
-// scan_tiles: the first slot of each row, in depth order; how many instances and visible rows there are.
-// Bindings  order r [cap rows] rows by depth, n_tiles r, control x, first_slot w [cap rows] u32.
-// Writes    control.counts.instances (64 bits: the true need) and .visible. Slots beyond 32 bits are cut; such
+// scan_tiles: the first slot of each row, in depth order; how many instances and visible rows there
+// are. Bindings  order r [cap rows] rows by depth, n_tiles r, control x, first_slot w [cap rows]
+// u32. Writes    control.counts.instances (64 bits: the true need) and .visible. Slots beyond 32
+// bits are cut; such
 //           a frame never passes the gate.
 void scan_tiles(const KernelCall& call) {
   const auto* order = call.buffer<const uint32_t>(0);
@@ -93,7 +96,8 @@ void scan_tiles(const KernelCall& call) {
 }
 
 // emit_instances: one instance for each (row, tile), in depth order.
-// Bindings  step r, control r, projected r, n_tiles r, first_slot r, instance_tile w [capacity] u32,
+// Bindings  step r, control r, projected r, n_tiles r, first_slot r, instance_tile w [capacity]
+// u32,
 //           instance_row w [capacity] u32.
 // Writes    nothing unless the transaction was accepted.
 void emit_instances(const KernelCall& call) {
@@ -117,7 +121,8 @@ void emit_instances(const KernelCall& call) {
 }
 
 // sort_instances: a stable counting sort of slots by tile; slots are in depth order already.
-// Bindings  step r, control r, instance_tile r, sorted_slots w [capacity] u32, tile_ranges w [tiles,2] u32,
+// Bindings  step r, control r, instance_tile r, sorted_slots w [capacity] u32, tile_ranges w
+// [tiles,2] u32,
 //           histogram x [capacity / 65536 + 1, tiles] u32 scratch.
 void sort_instances(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();

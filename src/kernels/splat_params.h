@@ -1,5 +1,5 @@
-// Parameter blocks and device records of the splatting, loss and training kernels: plain data, the same bytes
-// on every device.
+// Parameter blocks and device records of the splatting, loss and training kernels: plain data, the
+// same bytes on every device.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ constexpr uint32_t kRowBlock = 32;
 
 /// Lanes of the geometry group.
 enum GeometryLane : uint32_t {
-  kLaneMean = 0,       // 3, world units
-  kLaneScale = 3,      // 3, natural log of the standard deviation in world units
-  kLaneRotation = 6,   // 4, quaternion w,x,y,z, not normalised
-  kLaneOpacity = 10,   // 1, logit
-  kLaneSh0 = 11,       // 3, colour = 0.5 + 0.2820948 sh0
+  kLaneMean = 0,      // 3, world units
+  kLaneScale = 3,     // 3, natural log of the standard deviation in world units
+  kLaneRotation = 6,  // 4, quaternion w,x,y,z, not normalised
+  kLaneOpacity = 10,  // 1, logit
+  kLaneSh0 = 11,      // 3, colour = 0.5 + 0.2820948 sh0
   kGeometryLanes = 14,
 };
 // Lanes of the SH-rest group: coefficient k, channel c at lane 3 k + c; 45 at degree 3.
@@ -36,19 +36,19 @@ constexpr uint64_t row_floats(uint64_t rows, uint32_t lanes) {
 // Rasteriser constants (TRAINING.md 2.1).
 // ---------------------------------------------------------------------------------------------
 constexpr uint32_t kTileSize = 16;
-constexpr float kDilation = 0.3f;            // px^2
+constexpr float kDilation = 0.3f;  // px^2
 constexpr float kAlphaMin = 1.0f / 255.0f;
 constexpr float kAlphaMax = 0.999f;
 constexpr float kTransmittanceMin = 1e-4f;
-constexpr float kDeterminantMin = 1e-6f;     // px^4
+constexpr float kDeterminantMin = 1e-6f;  // px^4
 constexpr float kMaxRawScale = 20.0f;
 constexpr float kMaxBlendColor = 4.0f;
 constexpr float kMinQuaternionNorm2 = 1e-8f;
 constexpr float kGradientClamp = 1e4f;
-constexpr float kGuardBand = 0.15f;          // of the image size, beyond each border
+constexpr float kGuardBand = 0.15f;                // of the image size, beyond each border
 constexpr uint32_t kInstanceSortBlock = 1u << 16;  // instances per histogram of the tile sort
-constexpr uint32_t kLossSums = 3;            // |x-y|, SSIM, (x-y)^2
-constexpr uint32_t kLossBand = 32;           // rows per partial sum of the photometric loss
+constexpr uint32_t kLossSums = 3;                  // |x-y|, SSIM, (x-y)^2
+constexpr uint32_t kLossBand = 32;                 // rows per partial sum of the photometric loss
 
 // ---------------------------------------------------------------------------------------------
 // Device records.
@@ -72,8 +72,8 @@ struct StepBlock {
   uint64_t seed;
   uint32_t epoch;
   uint32_t step;
-  uint32_t view;        // row of the camera table
-  uint32_t sh_degree;   // active degree
+  uint32_t view;       // row of the camera table
+  uint32_t sh_degree;  // active degree
   float background[3];
   // Adam step sizes, learning rate / (1 - beta1^t), in the unit of the parameter.
   float rate_means, rate_scales, rate_rotations, rate_opacities, rate_sh0, rate_sh_rest;
@@ -105,11 +105,11 @@ constexpr uint64_t kNoTransaction = ~0ull;
 
 /// Counts that live on the device.
 struct Counts {
-  uint32_t rows;        // N: live rows are [0, N)
-  uint32_t visible;     // of the frame in flight
-  uint64_t instances;   // of the frame in flight; the true need, also when it overflows
-  uint32_t dead;        // MCMC scratch
-  uint32_t added;       // MCMC scratch
+  uint32_t rows;          // N: live rows are [0, N)
+  uint32_t visible;       // of the frame in flight
+  uint64_t instances;     // of the frame in flight; the true need, also when it overflows
+  uint32_t dead;          // MCMC scratch
+  uint32_t added;         // MCMC scratch
   uint64_t skipped_rows;  // rows whose gradient was not finite, over the run
 };
 static_assert(sizeof(Counts) == 32);
@@ -134,18 +134,18 @@ static_assert(sizeof(Control) == 128);
 
 /// A Gaussian as the blend kernels see it (48 B).
 struct Projected {
-  float x, y;              // centre, px
-  float a, b, c;           // factor of the conic: p = ((a dx + b dy)^2 + (c dy)^2) / 2
+  float x, y;     // centre, px
+  float a, b, c;  // factor of the conic: p = ((a dx + b dy)^2 + (c dy)^2) / 2
   float opacity;
-  float red, green, blue;  // clamped to [0, kMaxBlendColor]
-  float depth;             // world units
+  float red, green, blue;    // clamped to [0, kMaxBlendColor]
+  float depth;               // world units
   float extent_x, extent_y;  // half extents of the contributing ellipse, px
 };
 static_assert(sizeof(Projected) == 48);
 
-/// The 2D gradient of one instance (one Gaussian in one tile), 48 B. With y = (a dx + b dy, c dy) and
-/// h = dLoss/dp, the shape's part is the half moments sum h y y^T / 2: in these coordinates they are of one
-/// magnitude, however thin the Gaussian, so that nothing cancels on the way back.
+/// The 2D gradient of one instance (one Gaussian in one tile), 48 B. With y = (a dx + b dy, c dy)
+/// and h = dLoss/dp, the shape's part is the half moments sum h y y^T / 2: in these coordinates
+/// they are of one magnitude, however thin the Gaussian, so that nothing cancels on the way back.
 struct InstanceGradient {
   float d_x, d_y;
   float half_yy11, half_yy12, half_yy22;
@@ -161,18 +161,18 @@ static_assert(sizeof(InstanceGradient) == 48);
 // Parameter blocks. Bindings are listed in each kernel's head.
 // ---------------------------------------------------------------------------------------------
 struct FrameParams {
-  uint32_t width, height;      // px
+  uint32_t width, height;  // px
   uint32_t tiles_x, tiles_y;
-  uint64_t capacity;           // instances that fit
-  uint32_t sh_rest_lanes;      // lanes stored in the SH-rest group: 0, 9, 24, 45
-  uint32_t write_depth;        // blend_forward: also depth
+  uint64_t capacity;       // instances that fit
+  uint32_t sh_rest_lanes;  // lanes stored in the SH-rest group: 0, 9, 24, 45
+  uint32_t write_depth;    // blend_forward: also depth
 };
 static_assert(sizeof(FrameParams) == 32);
 
 struct DecideParams {
-  uint64_t capacity;   // instances
+  uint64_t capacity;  // instances
   uint64_t row_capacity;
-  uint32_t check_rows; // 1: the transaction may add rows (refine)
+  uint32_t check_rows;  // 1: the transaction may add rows (refine)
   uint32_t reserved;
 };
 
@@ -188,8 +188,8 @@ struct LossParams {
 
 struct BackwardParams {
   uint32_t sh_rest_lanes;
-  uint32_t fused_adam;   // 1: apply Adam in place; 0: write to the gradient groups
-  uint32_t statistics;   // 1: accumulate weight and weight_error per row
+  uint32_t fused_adam;  // 1: apply Adam in place; 0: write to the gradient groups
+  uint32_t statistics;  // 1: accumulate weight and weight_error per row
   uint32_t reserved;
 };
 

@@ -1,5 +1,5 @@
-// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips of one tile, along the shorter side of
-// its box, and each strip covers one interval of tiles.
+// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips of one tile, along the
+// shorter side of its box, and each strip covers one interval of tiles.
 #include "kernels/tile_cover.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace millrace::kernels {
 namespace {
 
-// Covers rounding of the extents and interval ends; a tile too many costs little, one too few is an error.
+// Covers rounding of the extents and interval ends; a tile too many costs little, one too few is an
+// error.
 constexpr float kSlack = 1.0f / 64.0f;
 
 // Tiles of `n` whose pixel centres (integers here) reach into [low, high]: [first, last).
@@ -38,9 +39,7 @@ bool strip_interval(const Form& f, float v0, float v1, float& low, float& high) 
   // The extreme u lie at v = -+ b extent_u / c; outside the strip, the nearest strip end decides.
   const float v_extreme = -f.b * f.extent_u / f.c;
   const float v_high = std::clamp(v_extreme, v0, v1), v_low = std::clamp(-v_extreme, v0, v1);
-  const auto root = [&](float v) {
-    return std::sqrt(std::max(f.a * f.r2 - f.det * v * v, 0.0f));
-  };
+  const auto root = [&](float v) { return std::sqrt(std::max(f.a * f.r2 - f.det * v * v, 0.0f)); };
   low = (-f.b * v_low - root(v_low)) / f.a;
   high = (-f.b * v_high + root(v_high)) / f.a;
   return true;
@@ -48,8 +47,8 @@ bool strip_interval(const Form& f, float v0, float v1, float& low, float& high) 
 
 }  // namespace
 
-__attribute__((noinline)) uint32_t cover_tiles(const Projected& g, uint32_t tiles_x, uint32_t tiles_y,
-                                               uint32_t* tiles) {
+__attribute__((noinline)) uint32_t cover_tiles(const Projected& g, uint32_t tiles_x,
+                                               uint32_t tiles_y, uint32_t* tiles) {
   const float r2 = std::max(2.0f * std::log(255.0f * g.opacity), 0.0f);
   // Pixel centres at integers.
   const float x = g.x - 0.5f, y = g.y - 0.5f;

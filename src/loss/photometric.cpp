@@ -21,8 +21,8 @@ void photometric_loss(const PhotometricLoss& loss) {
   const LossParams params = {loss.width, loss.height, 0};
   const uint64_t n = uint64_t{loss.width} * loss.height;
   launch(device, KernelId::photometric_forward, n,
-         {read(loss.step), read(loss.control), read(loss.image), read(loss.target), write(loss.maps),
-          write(loss.partials)},
+         {read(loss.step), read(loss.control), read(loss.image), read(loss.target),
+          write(loss.maps), write(loss.partials)},
          params);
   launch(device, KernelId::photometric_backward, n,
          {read(loss.step), read(loss.control), read(loss.image), read(loss.target), read(loss.maps),

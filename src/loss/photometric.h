@@ -23,8 +23,8 @@ struct PhotometricLoss {
   uint32_t width, height;
 };
 
-/// (1 - lambda) L1 + lambda (1 - SSIM), both over the pixels at least 5 from every border (all pixels of an
-/// image no larger than 10), and its gradient. Source: TRAINING.md 4.1.
+/// (1 - lambda) L1 + lambda (1 - SSIM), both over the pixels at least 5 from every border (all
+/// pixels of an image no larger than 10), and its gradient. Source: TRAINING.md 4.1.
 void photometric_loss(const PhotometricLoss& loss);
 
 }  // namespace millrace

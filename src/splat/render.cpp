@@ -52,12 +52,12 @@ void render_forward(const FrameContext& frame) {
   const uint64_t n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
 
   // Counting: runs behind a closed gate too, so that one growth serves all queued views.
-  launch(device, KernelId::project, rows.capacity,
-         {read(frame.step), read(frame.cameras), read(model.geometry.value), read(model.sh_rest.value),
-          update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
-         params);
-  const Tensor order =
-      radix_sort_pairs(rows.depth_key, rows.row_ids, live_row_count(model)).values;
+  launch(
+      device, KernelId::project, rows.capacity,
+      {read(frame.step), read(frame.cameras), read(model.geometry.value), read(model.sh_rest.value),
+       update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
+      params);
+  const Tensor order = radix_sort_pairs(rows.depth_key, rows.row_ids, live_row_count(model)).values;
   launch(device, KernelId::scan_tiles, rows.capacity,
          {read(order), read(rows.n_tiles), update(model.control), write(rows.first_slot)}, params);
 
@@ -71,8 +71,8 @@ void render_forward(const FrameContext& frame) {
           read(rows.first_slot), write(instances.tile), write(instances.row)},
          params);
   launch(device, KernelId::sort_instances, instances.capacity,
-         {read(frame.step), read(model.control), read(instances.tile), write(instances.sorted_slots),
-          write(pixels.tile_ranges), update(instances.histogram)},
+         {read(frame.step), read(model.control), read(instances.tile),
+          write(instances.sorted_slots), write(pixels.tile_ranges), update(instances.histogram)},
          params);
   launch(device, KernelId::blend_forward, n_tiles,
          {read(frame.step), read(model.control), read(rows.projected), read(instances.row),
@@ -86,11 +86,12 @@ void blend_backward(const FrameContext& frame) {
   InstanceBuffers& instances = frame.workspace.instances;
   PixelBuffers& pixels = frame.workspace.pixels;
   const FrameParams params = frame_params(frame);
-  launch(*frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
-         {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
-          read(instances.sorted_slots), read(pixels.tile_ranges), read(pixels.transmittance),
-          read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
-         params);
+  launch(
+      *frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
+      {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
+       read(instances.sorted_slots), read(pixels.tile_ranges), read(pixels.transmittance),
+       read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
+      params);
 }
 
 void backward_with_adam(const FrameContext& frame) {
@@ -120,23 +121,25 @@ void backward_accumulate(const FrameContext& frame, GradientBuffer& gradients) {
   RowBuffers& rows = frame.workspace.rows;
   BackwardParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
-  launch(*model.device, KernelId::project_backward_accumulate, rows.capacity,
-         {read(frame.step), read(frame.cameras), read(model.control), read(rows.n_tiles),
-          read(rows.first_slot), read(frame.workspace.instances.gradients), read(model.geometry.value),
-          read(model.sh_rest.value), update(gradients.d_geometry), update(gradients.d_sh_rest)},
-         params);
+  launch(
+      *model.device, KernelId::project_backward_accumulate, rows.capacity,
+      {read(frame.step), read(frame.cameras), read(model.control), read(rows.n_tiles),
+       read(rows.first_slot), read(frame.workspace.instances.gradients), read(model.geometry.value),
+       read(model.sh_rest.value), update(gradients.d_geometry), update(gradients.d_sh_rest)},
+      params);
 }
 
 void adam_step(const FrameContext& frame, const GradientBuffer& gradients) {
   const Model& model = frame.model;
   BackwardParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
-  launch(*model.device, KernelId::adam_step, model.row_capacity,
-         {read(frame.step), update(model.control), read(gradients.d_geometry),
-          read(gradients.d_sh_rest), update(model.geometry.value), update(model.geometry.first_moment),
-          update(model.geometry.second_moment), update(model.sh_rest.value),
-          update(model.sh_rest.first_moment), update(model.sh_rest.second_moment)},
-         params);
+  launch(
+      *model.device, KernelId::adam_step, model.row_capacity,
+      {read(frame.step), update(model.control), read(gradients.d_geometry),
+       read(gradients.d_sh_rest), update(model.geometry.value), update(model.geometry.first_moment),
+       update(model.geometry.second_moment), update(model.sh_rest.value),
+       update(model.sh_rest.first_moment), update(model.sh_rest.second_moment)},
+      params);
 }
 
 void decide(const Model& model, const Tensor& step, bool check_rows) {

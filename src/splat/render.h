@@ -1,4 +1,5 @@
-// Rendering a model from one view of the camera table, forward and backward. Everything here is queued.
+// Rendering a model from one view of the camera table, forward and backward. Everything here is
+// queued.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +14,24 @@ namespace millrace {
 
 /// A device copy of camera records, [V].
 Tensor make_camera_table(Device& device, const std::vector<CameraRecord>& cameras);
-/// A device copy of one step block. Kernels get its address; the command stream is the same every step.
+/// A device copy of one step block. Kernels get its address; the command stream is the same every
+/// step.
 Tensor upload_step_block(Device& device, const StepBlock& block);
 
 /// What a frame is rendered from and into.
 struct FrameContext {
   const Model& model;
-  const Tensor& cameras;   // camera table
-  const Tensor& step;      // step block
+  const Tensor& cameras;  // camera table
+  const Tensor& step;     // step block
   Workspace& workspace;
-  FrameSize size;          // of the view named in the step block
-  uint64_t capacity = 0;   // instances this attempt may use; 0 = all that the workspace has
+  FrameSize size;         // of the view named in the step block
+  uint64_t capacity = 0;  // instances this attempt may use; 0 = all that the workspace has
   bool with_depth = false;
 };
 
-/// Projects, counts, lets the gate decide, and blends. Leaves the image in workspace.pixels.image [3,H,W].
-/// If the frame needs more instances than the capacity, the gate closes and the image is garbage.
+/// Projects, counts, lets the gate decide, and blends. Leaves the image in workspace.pixels.image
+/// [3,H,W]. If the frame needs more instances than the capacity, the gate closes and the image is
+/// garbage.
 void render_forward(const FrameContext& frame);
 
 /// From workspace.pixels.d_image to one gradient record per instance.
@@ -42,9 +45,11 @@ struct GradientBuffer {
   Tensor d_geometry, d_sh_rest;
 };
 GradientBuffer make_gradient_buffer(const Model& model);
-/// Adds the frame's gradients (no regularisers) to `gradients`; zero it at the start of the attempt.
+/// Adds the frame's gradients (no regularisers) to `gradients`; zero it at the start of the
+/// attempt.
 void backward_accumulate(const FrameContext& frame, GradientBuffer& gradients);
-/// One Adam step from `gradients`, regularisers included. Bit-equal to backward_with_adam for one frame.
+/// One Adam step from `gradients`, regularisers included. Bit-equal to backward_with_adam for one
+/// frame.
 void adam_step(const FrameContext& frame, const GradientBuffer& gradients);
 
 /// Lets the gate decide on a transaction that has no frame: `check_rows` for one that may add rows.

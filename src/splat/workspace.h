@@ -1,5 +1,5 @@
-// Workspace: the transient memory of a frame, with fixed capacities. Placement is never gated: the host may
-// replace any of it at any time, whatever the gate says.
+// Workspace: the transient memory of a frame, with fixed capacities. Placement is never gated: the
+// host may replace any of it at any time, whatever the gate says.
 #pragma once
 
 #include <cstdint>

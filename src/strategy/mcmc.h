@@ -18,8 +18,9 @@ struct McmcScratch {
 };
 McmcScratch make_mcmc_scratch(const Model& model);
 
-/// One refinement, queued between decide(check_rows) and commit(adds_rows): dead rows move onto live ones,
-/// then floor(N/20) rows are added up to max_rows of the step block. Source: TRAINING.md 3.7.
+/// One refinement, queued between decide(check_rows) and commit(adds_rows): dead rows move onto
+/// live ones, then floor(N/20) rows are added up to max_rows of the step block. Source:
+/// TRAINING.md 3.7.
 void mcmc_refine(const Model& model, const Tensor& step, const McmcScratch& scratch);
 
 /// A bound on the rows after a refinement of at most `rows` rows.

@@ -20,8 +20,7 @@ void morton_reorder(const Model& model, const Tensor& step) {
   const Tensor order = radix_sort_pairs(keys, rows, live_row_count(model)).values;
   for (const ParameterGroup* group : {&model.geometry, &model.sh_rest}) {
     if (group->lanes == 0) continue;
-    const Tensor scratch =
-        Tensor::empty(device, group->value.shape(), Dtype::F32, "reordering");
+    const Tensor scratch = Tensor::empty(device, group->value.shape(), Dtype::F32, "reordering");
     for (const Tensor* tensor : {&group->value, &group->first_moment, &group->second_moment}) {
       const GatherRowsParams params = {group->lanes, 0};
       launch(device, KernelId::gather_rows, model.row_capacity,

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// Reorders all rows with their moments, queued between decide() and commit(). Goes through scratch, one
-/// tensor at a time.
+/// Reorders all rows with their moments, queued between decide() and commit(). Goes through
+/// scratch, one tensor at a time.
 void morton_reorder(const Model& model, const Tensor& step);
 
 }  // namespace millrace

@@ -27,8 +27,8 @@ struct Evaluation {
 };
 constexpr size_t kContactRows = 12;
 
-/// Renders and scores every view; writes renders/ as 16-bit PNG if `folder` is given. The queue must be settled.
-/// A photograph that cannot be decoded is left out with a warning through `warn`.
+/// Renders and scores every view; writes renders/ as 16-bit PNG if `folder` is given. The queue
+/// must be settled. A photograph that cannot be decoded is left out with a warning through `warn`.
 Result<Evaluation> evaluate_blocking(const EvaluationInputs& inputs, const OutputFolder* folder,
                                      const std::function<void(const std::string&)>& warn);
 

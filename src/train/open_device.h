@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Opens `id` with `threads` cpu threads (0 = all). With MILLRACE_CHECKED=1 in the environment every call to the
-/// device is checked; tests run so.
+/// Opens `id` with `threads` cpu threads (0 = all). With MILLRACE_CHECKED=1 in the environment
+/// every call to the device is checked; tests run so.
 Result<std::unique_ptr<Device>> open_training_device(const std::string& id, int threads);
 
 DatasetOptions dataset_options(const TrainOptions& options);

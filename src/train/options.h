@@ -1,4 +1,5 @@
-// TrainOptions: every setting of a training run, and the one list from which flags and config keys are made.
+// TrainOptions: every setting of a training run, and the one list from which flags and config keys
+// are made.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ struct ForcedCapacity {
 struct TrainOptions {
   // What to train on.
   std::string dataset;
-  std::string output;          // empty: runs/<dataset>-<time>
+  std::string output;  // empty: runs/<dataset>-<time>
   bool overwrite = false;
   std::string images;
   uint32_t resize_factor = 0;  // 0 auto, 1, 2, 4, 8
@@ -30,11 +31,11 @@ struct TrainOptions {
 
   // The run.
   uint32_t iterations = 30000;
-  double steps_scaler = 1;     // multiplies all step counts
+  double steps_scaler = 1;  // multiplies all step counts
   std::string strategy = "mcmc";
   uint64_t seed = 42;
   std::string device = "auto";
-  int threads = 0;             // cpu threads; 0 = all
+  int threads = 0;  // cpu threads; 0 = all
   uint64_t image_cache_bytes = 4ull << 30;
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
@@ -44,8 +45,8 @@ struct TrainOptions {
   uint32_t sh_degree_interval = 1000;
   uint64_t max_cap = 1000000;
   uint64_t init_num_pts = 100000;
-  bool random = false;         // ignore the capture's points
-  bool init_fill = true;       // add points where photographs have none
+  bool random = false;    // ignore the capture's points
+  bool init_fill = true;  // add points where photographs have none
   double init_opacity = 0.5;
   double init_scaling = 0.1;
   uint32_t morton_interval = 5000;
@@ -75,9 +76,9 @@ struct TrainOptions {
   double test_decode_delay_ms = 0;
 };
 
-/// Calls visit(key, member, help, aliases) for each setting that is a flag and a config key. `key` has
-/// underscores; the flag is "--" + key with dashes (underscores are accepted). `aliases`: space-separated
-/// further flags, "-r" style included.
+/// Calls visit(key, member, help, aliases) for each setting that is a flag and a config key. `key`
+/// has underscores; the flag is "--" + key with dashes (underscores are accepted). `aliases`:
+/// space-separated further flags, "-r" style included.
 template <class Options, class Visit>
 void visit_options(Options& o, Visit&& visit) {
   visit("output", o.output, "output folder (default runs/<dataset>-<time>)",
@@ -101,7 +102,8 @@ void visit_options(Options& o, Visit&& visit) {
   visit("device", o.device, "device id; see `millrace devices`", "");
   visit("threads", o.threads, "threads of the cpu device; 0 = all", "");
   visit("image_cache_bytes", o.image_cache_bytes, "memory for decoded photographs", "");
-  visit("eval_steps", o.eval_steps, "evaluate after these steps (always at the end)", "--test-iterations");
+  visit("eval_steps", o.eval_steps, "evaluate after these steps (always at the end)",
+        "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",
         "--save-iterations");
   visit("sh_degree", o.sh_degree, "spherical harmonics degree, 0 to 3", "");
@@ -109,11 +111,13 @@ void visit_options(Options& o, Visit&& visit) {
   visit("max_cap", o.max_cap, "most Gaussians", "--max-splats --cap-max");
   visit("init_num_pts", o.init_num_pts, "random points where the capture has none", "");
   visit("random", o.random, "start from random points, ignoring the capture's", "");
-  visit("init_fill", o.init_fill, "add gray points where photographs show no point of the capture", "");
+  visit("init_fill", o.init_fill, "add gray points where photographs show no point of the capture",
+        "");
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");
   visit("morton_interval", o.morton_interval, "steps between reorderings; 0 = never", "");
-  visit("lambda_dssim", o.lambda_dssim, "weight of 1 - SSIM against L1", "--ssim-weight --ssim-lambda");
+  visit("lambda_dssim", o.lambda_dssim, "weight of 1 - SSIM against L1",
+        "--ssim-weight --ssim-lambda");
   visit("means_lr", o.means_lr, "rate of the means, in scene scales", "");
   visit("means_lr_final", o.means_lr_final, "factor of means_lr at step 30,000", "");
   visit("opacity_lr", o.opacity_lr, "rate of the opacities", "");

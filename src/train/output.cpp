@@ -40,29 +40,32 @@ Result<OutputFolder> open_output_folder(const std::string& output, const std::st
     fs::path name = fs::path(dataset).lexically_normal();
     if (!name.has_filename()) name = name.parent_path();
     const std::time_t now = std::time(nullptr);
-    folder.root =
-        fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name.filename().string(), fmt::localtime(now));
+    folder.root = fs::path("runs") /
+                  fmt::format("{}-{:%Y%m%d-%H%M%S}", name.filename().string(), fmt::localtime(now));
   } else {
     folder.root = output;
   }
   std::error_code ec;
-  const bool earlier = fs::exists(folder.report(), ec) || fs::exists(folder.root / "point_cloud", ec);
+  const bool earlier =
+      fs::exists(folder.report(), ec) || fs::exists(folder.root / "point_cloud", ec);
   if (earlier && !overwrite) {
-    return Error{ErrorCode::Usage, fmt::format("{} holds an earlier run; choose another folder with -o, or "
-                                               "replace that run with --overwrite",
-                                               folder.root.string())};
+    return Error{ErrorCode::Usage,
+                 fmt::format("{} holds an earlier run; choose another folder with -o, or "
+                             "replace that run with --overwrite",
+                             folder.root.string())};
   }
   fs::create_directories(folder.root, ec);
   if (ec) {
-    return Error{ErrorCode::Output,
-                 fmt::format("cannot make the output folder {}: {}", folder.root.string(), ec.message())};
+    return Error{ErrorCode::Output, fmt::format("cannot make the output folder {}: {}",
+                                                folder.root.string(), ec.message())};
   }
   // A probe file now is better than a failed save after an hour.
   const fs::path probe = folder.root / ".millrace-write-test";
   MILLRACE_TRY(write_file_atomically(probe, "ok"));
   fs::remove(probe, ec);
   if (earlier) {
-    for (const char* name : {"point_cloud", "renders", "stats"}) fs::remove_all(folder.root / name, ec);
+    for (const char* name : {"point_cloud", "renders", "stats"})
+      fs::remove_all(folder.root / name, ec);
     for (const fs::path& file : {folder.report(), folder.contact_sheet(), folder.config()}) {
       fs::remove(file, ec);
     }
@@ -84,13 +87,15 @@ Result<void> write_stats(const OutputFolder& folder, const EvalResult& result) {
   return write_file_atomically(folder.stats(result.step), json.dump(2) + "\n");
 }
 
-Result<void> write_report(const OutputFolder& folder, const TrainSummary& summary, const RunReport& run) {
+Result<void> write_report(const OutputFolder& folder, const TrainSummary& summary,
+                          const RunReport& run) {
   ordered_json json;
   json["schema"] = 1;
   json["version"] = kVersion;
   json["commit"] = kCommit;
   json["dataset"] = run.dataset;
-  json["device"] = {{"id", run.device_id}, {"name", run.device_name}, {"driver", run.device_driver}};
+  json["device"] = {
+      {"id", run.device_id}, {"name", run.device_name}, {"driver", run.device_driver}};
   json["interrupted"] = summary.interrupted;
   json["steps"] = summary.steps;
   json["steps_per_second"] = summary.steps_per_second;

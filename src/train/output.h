@@ -24,8 +24,8 @@ struct OutputFolder {
   std::filesystem::path contact_sheet() const { return root / "contact_sheet.png"; }
 };
 
-/// Makes the folder and proves that it can be written. Errors: Usage if it holds an earlier run and `overwrite`
-/// is off; Output if it cannot be made or written.
+/// Makes the folder and proves that it can be written. Errors: Usage if it holds an earlier run and
+/// `overwrite` is off; Output if it cannot be made or written.
 Result<OutputFolder> open_output_folder(const std::string& output, const std::string& dataset,
                                         bool overwrite);
 
@@ -49,6 +49,7 @@ struct RunReport {
   double steady_waits_per_step = 0, pacing_per_step = 0;
   std::vector<WaitRecord> waits;
 };
-Result<void> write_report(const OutputFolder& folder, const TrainSummary& summary, const RunReport& run);
+Result<void> write_report(const OutputFolder& folder, const TrainSummary& summary,
+                          const RunReport& run);
 
 }  // namespace millrace

@@ -17,15 +17,16 @@ Photographs::Photographs(Device& device, const std::vector<View>& views,
   }
   all_resident_ = total <= budget_bytes;
   ImageLoaderOptions options = loader;
-  // Where all targets live on the device, a decoded copy is needed only until it is uploaded. Otherwise the
-  // budget is shared between decoded images and device targets.
+  // Where all targets live on the device, a decoded copy is needed only until it is uploaded.
+  // Otherwise the budget is shared between decoded images and device targets.
   options.cache_bytes = all_resident_ ? 1 : budget_bytes / 2;
   if (!all_resident_) budget_bytes_ = budget_bytes / 2;
   loader_ = std::make_unique<ImageLoader>(views, options, device.ledger());
 }
 
-Result<void> Photographs::preload_blocking(const std::vector<uint32_t>& first_views,
-                                           const std::function<void(uint32_t, uint32_t)>& progress) {
+Result<void> Photographs::preload_blocking(
+    const std::vector<uint32_t>& first_views,
+    const std::function<void(uint32_t, uint32_t)>& progress) {
   std::vector<uint32_t> wanted = first_views;
   if (all_resident_) {
     wanted.resize(resident_.size());

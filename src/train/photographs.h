@@ -1,5 +1,5 @@
-// Photographs: training targets on the device as 8-bit planes. All of them if they fit the budget, otherwise the
-// ones that the next steps need.
+// Photographs: training targets on the device as 8-bit planes. All of them if they fit the budget,
+// otherwise the ones that the next steps need.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Photographs {
                                 const std::function<void(uint32_t, uint32_t)>& progress);
   /// Says which views come soon; never waits.
   void prefetch(uint32_t view);
-  /// The target of `view`, [3,H,W] U8. Waits for a decode (reason Decode) only if prefetching fell behind.
-  /// The tensor stays valid while it is held.
+  /// The target of `view`, [3,H,W] U8. Waits for a decode (reason Decode) only if prefetching fell
+  /// behind. The tensor stays valid while it is held.
   Result<Tensor> target_blocking(uint32_t view);
   /// Whether every photograph stays on the device.
   bool all_resident() const { return all_resident_; }

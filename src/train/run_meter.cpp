@@ -25,7 +25,8 @@ RunMeter::Totals RunMeter::now() const {
     }
     t.waits += row.count;
     t.wait_seconds += static_cast<double>(row.blocked_ns) * 1e-9;
-    if (row.reason == WaitReason::Decode) t.decode_seconds += static_cast<double>(row.blocked_ns) * 1e-9;
+    if (row.reason == WaitReason::Decode)
+      t.decode_seconds += static_cast<double>(row.blocked_ns) * 1e-9;
   }
   return t;
 }
@@ -90,7 +91,8 @@ double RunMeter::steady_waits_per_step() const {
 }
 
 double RunMeter::pacing_per_step() const {
-  return steady_steps_ ? static_cast<double>(total_.pacing) / static_cast<double>(steady_steps_) : 0;
+  return steady_steps_ ? static_cast<double>(total_.pacing) / static_cast<double>(steady_steps_)
+                       : 0;
 }
 
 double RunMeter::device_dry_fraction() const {
@@ -109,11 +111,13 @@ std::string RunMeter::why_slow(int n_threads) const {
   const double seconds = std::max(total_.seconds, 1e-9);
   const double decode = total_.decode_seconds / seconds, wait = total_.wait_seconds / seconds;
   if (decode > 0.05) {
-    return fmt::format("decode-bound: {:.0f} % of the time went into waiting for photographs to be decoded; "
-                       "train at a smaller size or raise --image-cache-bytes",
-                       100 * decode);
+    return fmt::format(
+        "decode-bound: {:.0f} % of the time went into waiting for photographs to be decoded; "
+        "train at a smaller size or raise --image-cache-bytes",
+        100 * decode);
   }
-  if (wait > 0.02) return fmt::format("host-wait: the host stopped for {:.0f} % of the time", 100 * wait);
+  if (wait > 0.02)
+    return fmt::format("host-wait: the host stopped for {:.0f} % of the time", 100 * wait);
   return fmt::format("device-bound: the device computed for {:.1f} % of the time on {} threads",
                      100 * (1 - device_dry_fraction()), n_threads);
 }

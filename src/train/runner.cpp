@@ -15,14 +15,12 @@ constexpr uint32_t kMaxRetries = 8;
 constexpr uint64_t kGrowthFloor = 65536;  // instances
 constexpr uint32_t kPrefetchSteps = 16;
 
-uint64_t grown(uint64_t need) {
-  return std::max(need + need / 4, need + kGrowthFloor);
-}
+uint64_t grown(uint64_t need) { return std::max(need + need / 4, need + kGrowthFloor); }
 
 }  // namespace
 
-Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& scale, TrainState& state,
-               Photographs& photographs, std::vector<FrameSize> sizes)
+Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& scale,
+               TrainState& state, Photographs& photographs, std::vector<FrameSize> sizes)
     : device_(device),
       options_(options),
       schedule_(options, scale),
@@ -35,7 +33,8 @@ Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& sc
       forced_used_(options.test_capacity.size()) {}
 
 double Runner::mean_instances() const {
-  return accepted_steps_ ? static_cast<double>(instance_sum_) / static_cast<double>(accepted_steps_) : 0;
+  return accepted_steps_ ? static_cast<double>(instance_sum_) / static_cast<double>(accepted_steps_)
+                         : 0;
 }
 
 uint64_t Runner::row_bound() const {
@@ -54,7 +53,8 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
   while (next_step() < end_step && !stop.load(std::memory_order_relaxed)) {
     // The one Pacing site: the step recorded kRunAhead steps ago must have run.
     if (step_points_.size() == kRunAhead) {
-      MILLRACE_TRY(device_.wait_blocking(step_points_.front(), {WaitReason::Pacing, "trainer.pacing"}));
+      MILLRACE_TRY(
+          device_.wait_blocking(step_points_.front(), {WaitReason::Pacing, "trainer.pacing"}));
       step_points_.pop_front();
     }
     MILLRACE_TRY(harvest(accepted));
@@ -121,7 +121,8 @@ void Runner::prefetch_ahead(uint32_t step) {
   }
 }
 
-// Tests may cut the capacity of the first attempt of a step that finds the gate open. Placement stays as it is.
+// Tests may cut the capacity of the first attempt of a step that finds the gate open. Placement
+// stays as it is.
 uint64_t Runner::attempt_capacity(uint64_t transaction, uint32_t view) {
   const uint32_t step = step_of(transaction);
   for (size_t i = 0; i < options_.test_capacity.size(); ++i) {
@@ -141,11 +142,13 @@ uint64_t Runner::attempt_capacity(uint64_t transaction, uint32_t view) {
   return 0;
 }
 
-// Room by prediction: the view's high-water mark, scaled by how much the model has grown since, and a quarter.
+// Room by prediction: the view's high-water mark, scaled by how much the model has grown since, and
+// a quarter.
 void Runner::ensure_instance_room(uint32_t view) {
   if (view_rows_[view] == 0) return;
   const double growth = static_cast<double>(row_bound()) / static_cast<double>(view_rows_[view]);
-  const auto predicted = static_cast<uint64_t>(static_cast<double>(view_instances_[view]) * growth * 1.25);
+  const auto predicted =
+      static_cast<uint64_t>(static_cast<double>(view_instances_[view]) * growth * 1.25);
   Workspace& workspace = state_.workspace;
   if (predicted <= workspace.instances.capacity) return;
   workspace.instances = make_instance_buffers(device_, predicted, workspace.pixels.n_tiles, true);
@@ -186,10 +189,12 @@ Result<void> Runner::recover(const Control& control) {
   retries_ = gate.first_rejected == retried_ ? retries_ + 1 : 1;
   retried_ = gate.first_rejected;
   if (retries_ > kMaxRetries) {
-    return Error{ErrorCode::OutOfMemory,
-                 fmt::format("step {} was refused {} times: it needs {} tile instances and {} rows. Train at a "
-                             "smaller size (-r 2), lower --max-cap, or free memory.",
-                             step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows)};
+    return Error{
+        ErrorCode::OutOfMemory,
+        fmt::format(
+            "step {} was refused {} times: it needs {} tile instances and {} rows. Train at a "
+            "smaller size (-r 2), lower --max-cap, or free memory.",
+            step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows)};
   }
   Workspace& workspace = state_.workspace;
   if (gate.need_instances > workspace.instances.capacity) {
@@ -199,7 +204,8 @@ Result<void> Runner::recover(const Control& control) {
   }
   if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room(gate.need_rows));
   accepted_rows_ = control.counts.rows;
-  // Everything recorded since was refused too. The queue is in order, so the reopening comes after all of it.
+  // Everything recorded since was refused too. The queue is in order, so the reopening comes after
+  // all of it.
   pending_.clear();
   next_ = gate.first_rejected;
   reopen_gate(state_.model, ++epoch_);
@@ -218,10 +224,12 @@ Result<void> Runner::accept(const Pending& pending, const Control& control,
   instance_sum_ += metrics.instances;
   ++accepted_steps_;
   if (!std::isfinite(metrics.loss)) {
-    return Error{ErrorCode::Diverged,
-                 fmt::format("training diverged: the loss of step {} is not a number. Lower the learning rates "
-                             "or report the dataset; the last saved files are intact.",
-                             metrics.step)};
+    return Error{
+        ErrorCode::Diverged,
+        fmt::format(
+            "training diverged: the loss of step {} is not a number. Lower the learning rates "
+            "or report the dataset; the last saved files are intact.",
+            metrics.step)};
   }
   if (accepted) accepted(metrics);
   return {};

@@ -1,4 +1,5 @@
-// Runner: keeps the queue fed, reads results late, and replays from the first transaction that the gate refused.
+// Runner: keeps the queue fed, reads results late, and replays from the first transaction that the
+// gate refused.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,9 @@ class Runner {
   Runner(Device& device, const TrainOptions& options, const SceneScale& scale, TrainState& state,
          Photographs& photographs, std::vector<FrameSize> sizes);
 
-  /// Records steps until `end_step` (exclusive) or `stop`; `accepted` is called for every accepted step, some
-  /// steps late. Returns with work in flight. Errors: an unreadable photograph; Diverged; OutOfMemory.
+  /// Records steps until `end_step` (exclusive) or `stop`; `accepted` is called for every accepted
+  /// step, some steps late. Returns with work in flight. Errors: an unreadable photograph;
+  /// Diverged; OutOfMemory.
   Result<void> run_until_blocking(uint32_t end_step, const std::atomic<bool>& stop,
                                   const std::function<void(const StepMetrics&)>& accepted);
   /// Waits (reason UserRead) until everything recorded was accepted, replaying what must be.
@@ -72,15 +74,16 @@ class Runner {
   uint32_t end_step_ = 0;
   uint32_t epoch_ = 0;
   std::deque<Pending> pending_;
-  std::deque<Point> step_points_;       // the last kRunAhead steps recorded
-  uint64_t accepted_rows_ = 0;          // N of the last accepted transaction
+  std::deque<Point> step_points_;         // the last kRunAhead steps recorded
+  uint64_t accepted_rows_ = 0;            // N of the last accepted transaction
   std::vector<uint64_t> view_instances_;  // high-water mark of each view
   std::vector<uint64_t> view_rows_;       // N at that mark
   std::vector<bool> forced_used_;         // per entry of options.test_capacity
   uint64_t random_step_ = ~0ull;          // last step that drew a random capacity
   uint64_t retried_ = kNoTransaction;     // transaction of the last replay, and how often in a row
   uint32_t retries_ = 0;
-  uint64_t replays_ = 0, max_instances_ = 0, instance_sum_ = 0, accepted_steps_ = 0, queued_sum_ = 0;
+  uint64_t replays_ = 0, max_instances_ = 0, instance_sum_ = 0, accepted_steps_ = 0,
+           queued_sum_ = 0;
 };
 
 }  // namespace millrace

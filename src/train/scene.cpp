@@ -31,7 +31,8 @@ CameraRecord make_camera_record(const Camera& camera, double near_plane) {
 
 FrameSize frame_size(const Camera& camera) { return {camera.width, camera.height}; }
 
-GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note) {
+GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
+                            std::string* note) {
   constexpr float kSh0 = 0.28209479177387814f;
   const uint64_t available = dataset.points.count();
   const uint64_t n = std::min<uint64_t>(available, options.max_cap);
@@ -46,18 +47,21 @@ GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
     const uint64_t from = i * available / n;
     for (uint64_t k = 0; k < 3; ++k) {
       positions[3 * i + k] = dataset.points.positions[3 * from + k];
-      cloud.sh0[3 * i + k] = (static_cast<float>(dataset.points.colors[3 * from + k]) / 255.0f - 0.5f) / kSh0;
+      cloud.sh0[3 * i + k] =
+          (static_cast<float>(dataset.points.colors[3 * from + k]) / 255.0f - 0.5f) / kSh0;
     }
   }
   const std::vector<float> distance2 = mean_square_distance_to_3_nearest(positions);
-  const auto opacity = static_cast<float>(std::log(options.init_opacity / (1 - options.init_opacity)));
+  const auto opacity =
+      static_cast<float>(std::log(options.init_opacity / (1 - options.init_opacity)));
   cloud.opacities.assign(n, opacity);
   cloud.rotations.assign(4 * n, 0.0f);
   cloud.log_scales.resize(3 * n);
   for (uint64_t i = 0; i < n; ++i) {
     cloud.rotations[4 * i] = 1.0f;
     const double scale = options.init_scaling * std::sqrt(static_cast<double>(distance2[i]));
-    for (uint64_t k = 0; k < 3; ++k) cloud.log_scales[3 * i + k] = static_cast<float>(std::log(scale));
+    for (uint64_t k = 0; k < 3; ++k)
+      cloud.log_scales[3 * i + k] = static_cast<float>(std::log(scale));
   }
   cloud.sh_rest.assign(n * 3 * static_cast<uint64_t>(sh_rest_count(cloud.sh_degree)), 0.0f);
   cloud.means = std::move(positions);

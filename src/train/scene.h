@@ -1,5 +1,5 @@
-// Scene: what training takes from a dataset: camera records in world units, the world's size, and the Gaussians
-// to begin with.
+// Scene: what training takes from a dataset: camera records in world units, the world's size, and
+// the Gaussians to begin with.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,15 @@
 
 namespace millrace {
 
-/// The near plane in units of the normaliser (median camera distance), so that no image depends on the world's
-/// unit.
+/// The near plane in units of the normaliser (median camera distance), so that no image depends on
+/// the world's unit.
 constexpr double kNearPlane = 0.01;
 
 CameraRecord make_camera_record(const Camera& camera, double near_plane);
 FrameSize frame_size(const Camera& camera);
 
-/// The Gaussians that training begins with: one per point, or `max_cap` of them drawn evenly if there are more
+/// The Gaussians that training begins with: one per point, or `max_cap` of them drawn evenly if
+/// there are more
 /// (`note` says so). Log scale = log(init_scaling x sqrt(mean squared distance to the 3 nearest)).
 GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note);
 

@@ -40,7 +40,8 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   const double t = step + 1.0;
   const double bias1 = 1.0 - std::pow(0.9, t), bias2 = 1.0 - std::pow(0.999, t);
   const double decay = std::pow(options_.means_lr_final, step / (30000.0 * options_.steps_scaler));
-  const double means_rate = options_.means_lr * scale_.scene_scale * decay;  // of the normalised world
+  const double means_rate =
+      options_.means_lr * scale_.scene_scale * decay;  // of the normalised world
   StepBlock block = {};
   block.transaction = transaction;
   block.seed = options_.seed;
@@ -67,7 +68,9 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   return block;
 }
 
-uint32_t ViewSampler::view_of(uint32_t step) { return permutation(step / n_views_)[step % n_views_]; }
+uint32_t ViewSampler::view_of(uint32_t step) {
+  return permutation(step / n_views_)[step % n_views_];
+}
 
 const std::vector<uint32_t>& ViewSampler::permutation(uint32_t pass) {
   const uint32_t slot = pass % 2;

@@ -1,4 +1,5 @@
-// Schedule: everything that varies with the step, in closed form, so that a replay computes the same.
+// Schedule: everything that varies with the step, in closed form, so that a replay computes the
+// same.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ constexpr TransactionKind kind_of(uint64_t transaction) {
 
 class Schedule {
  public:
-  Schedule(const TrainOptions& options, const SceneScale& scale) : options_(options), scale_(scale) {}
+  Schedule(const TrainOptions& options, const SceneScale& scale)
+      : options_(options), scale_(scale) {}
 
   /// Whether densification runs after `step`.
   bool refines_after(uint32_t step) const;
@@ -41,7 +43,8 @@ class Schedule {
   SceneScale scale_;
 };
 
-/// Which training view (0..n_views-1) each step takes: a fresh random permutation per pass over the views.
+/// Which training view (0..n_views-1) each step takes: a fresh random permutation per pass over the
+/// views.
 class ViewSampler {
  public:
   ViewSampler(uint64_t seed, uint32_t n_views) : seed_(seed), n_views_(n_views) {}
@@ -52,7 +55,8 @@ class ViewSampler {
 
   uint64_t seed_;
   uint32_t n_views_;
-  uint32_t cached_pass_[2] = {~0u, ~0u};  // a pass and its successor, for prefetching across the border
+  uint32_t cached_pass_[2] = {~0u,
+                              ~0u};  // a pass and its successor, for prefetching across the border
   std::vector<uint32_t> cached_[2];
 };
 

@@ -7,12 +7,12 @@
 namespace millrace {
 
 void train_step(TrainState& state, const StepInputs& in) {
-  const FrameContext frame = {state.model, state.cameras, in.step,    state.workspace,
-                              in.size,     in.capacity,   /*with_depth=*/false};
+  const FrameContext frame = {state.model, state.cameras,       in.step, state.workspace, in.size,
+                              in.capacity, /*with_depth=*/false};
   PixelBuffers& pixels = state.workspace.pixels;
 
-  // Forward: image = render(model, camera), compared with the photograph. The gate decides in the middle of
-  // it, as soon as the number of instances is known on the device.
+  // Forward: image = render(model, camera), compared with the photograph. The gate decides in the
+  // middle of it, as soon as the number of instances is known on the device.
   render_forward(frame);
   photometric_loss({in.step, state.model.control, pixels.image, in.target, pixels.loss_maps,
                     pixels.loss_partials, pixels.d_image, in.size.width, in.size.height});

@@ -11,21 +11,21 @@ namespace millrace {
 /// What training changes, and the memory it works in.
 struct TrainState {
   Model model;
-  Tensor cameras;       // camera table of the training views
+  Tensor cameras;  // camera table of the training views
   Workspace workspace;
   McmcScratch refinement;
 };
 
 /// The inputs of one step, pinned by the caller until the step was accepted.
 struct StepInputs {
-  Tensor step;          // step block
-  Tensor target;        // [3,H,W] U8
+  Tensor step;    // step block
+  Tensor target;  // [3,H,W] U8
   FrameSize size;
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all there is room for
 };
 
-/// Records one optimisation step on one view and returns; nothing here waits. If the frame outgrows its
-/// capacity the gate closes and none of this changes anything that lasts.
+/// Records one optimisation step on one view and returns; nothing here waits. If the frame outgrows
+/// its capacity the gate closes and none of this changes anything that lasts.
 void train_step(TrainState& state, const StepInputs& inputs);
 
 /// Records the densification that follows a step.

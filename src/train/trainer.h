@@ -17,10 +17,10 @@ namespace millrace {
 
 /// What an accepted step reported; arrives some steps late and never costs a wait.
 struct StepProgress {
-  uint32_t step = 0;        // 0-based
+  uint32_t step = 0;  // 0-based
   uint32_t iterations = 0;
   float loss = 0, l1 = 0, ssim = 0;
-  double train_psnr = 0;    // running mean over recent steps, from the L1+SSIM pass's view (dB)
+  double train_psnr = 0;  // running mean over recent steps, from the L1+SSIM pass's view (dB)
   uint64_t gaussians = 0;
   uint64_t instances = 0;
   double steps_per_second = 0;  // over the last second or so
@@ -29,7 +29,7 @@ struct StepProgress {
 
 /// One evaluation on the held-out views.
 struct EvalResult {
-  uint32_t step = 0;        // steps done
+  uint32_t step = 0;  // steps done
   double psnr = 0, ssim = 0, psnr_cc = 0, psnr_gain = 0;
   uint64_t gaussians = 0;
   uint32_t n_views = 0;
@@ -61,22 +61,23 @@ struct TrainSummary {
   std::filesystem::path output, ply, contact_sheet, report;
 };
 
-/// Trains. `stop` may be set at any time (Ctrl-C): the run ends at the next step, saved like a finished one.
-/// `command_line` goes into the report. Errors carry the documented codes; what was saved stays.
+/// Trains. `stop` may be set at any time (Ctrl-C): the run ends at the next step, saved like a
+/// finished one. `command_line` goes into the report. Errors carry the documented codes; what was
+/// saved stays.
 Result<TrainSummary> train(const TrainOptions& options, const TrainObserver& observer,
                            const std::atomic<bool>& stop);
 
 /// Checks ranges and combinations (Usage errors name the flag), applies steps_scaler.
 Result<TrainOptions> checked_options(const TrainOptions& options);
 
-/// The effective options as JSON text, and options from JSON over `base` (unknown keys are Usage errors naming
-/// the key and near matches).
+/// The effective options as JSON text, and options from JSON over `base` (unknown keys are Usage
+/// errors naming the key and near matches).
 std::string options_to_json(const TrainOptions& options);
 Result<TrainOptions> options_from_json(const std::string& text, const std::string& file_name,
                                        const TrainOptions& base);
 
-/// Renders `ply` from the views of a dataset and scores it (`millrace eval`): writes renders/, contact_sheet.png
-/// and stats/ below `output` if it is not empty.
+/// Renders `ply` from the views of a dataset and scores it (`millrace eval`): writes renders/,
+/// contact_sheet.png and stats/ below `output` if it is not empty.
 struct EvalOptions {
   std::string dataset, model, output, device = "auto";
   bool overwrite = false, all_views = false;  // all_views: training views too
@@ -84,12 +85,12 @@ struct EvalOptions {
 };
 Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserver& observer);
 
-/// Held-out PSNR of a capture's sparse points drawn as untrained Gaussians of opacity 0.9 and one neighbour
-/// distance: how much a capture gives away before any training.
+/// Held-out PSNR of a capture's sparse points drawn as untrained Gaussians of opacity 0.9 and one
+/// neighbour distance: how much a capture gives away before any training.
 Result<double> evaluate_initial_points(const std::string& dataset, const std::string& device);
 
-/// Renders `ply` from cameras.json as PNG (`millrace render`); returns how many images were written and the
-/// frames per second of the rendering alone.
+/// Renders `ply` from cameras.json as PNG (`millrace render`); returns how many images were written
+/// and the frames per second of the rendering alone.
 struct RenderOptions {
   std::string model, cameras, output, device = "auto";
   std::array<float, 3> bg_color = {0, 0, 0};

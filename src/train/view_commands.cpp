@@ -20,12 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For models that come without their dataset: the near plane in units of the median distance of the Gaussians
-// from their mean would move with floaters, so it is a fixed small part of the camera's distance to them.
+// For models that come without their dataset: the near plane in units of the median distance of the
+// Gaussians from their mean would move with floaters, so it is a fixed small part of the camera's
+// distance to them.
 double near_plane_of(const std::vector<NamedCamera>& cameras, const GaussianCloud& cloud) {
   std::array<double, 3> mean = {};
   for (uint64_t i = 0; i < cloud.count(); ++i) {
-    for (size_t k = 0; k < 3; ++k) mean[k] += cloud.means[3 * i + k] / static_cast<double>(cloud.count());
+    for (size_t k = 0; k < 3; ++k)
+      mean[k] += cloud.means[3 * i + k] / static_cast<double>(cloud.count());
   }
   double nearest = INFINITY;
   for (const NamedCamera& camera : cameras) {
@@ -40,15 +42,17 @@ double near_plane_of(const std::vector<NamedCamera>& cameras, const GaussianClou
 Result<void> refuse_earlier(const fs::path& file, bool overwrite) {
   std::error_code ec;
   if (overwrite || !fs::exists(file, ec)) return {};
-  return Error{ErrorCode::Usage,
-               fmt::format("{} exists; choose another folder with -o, or use --overwrite", file.string())};
+  return Error{
+      ErrorCode::Usage,
+      fmt::format("{} exists; choose another folder with -o, or use --overwrite", file.string())};
 }
 
 }  // namespace
 
 Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserver& observer) {
   MILLRACE_ASSIGN(const GaussianCloud cloud, read_gaussian_ply(options.model));
-  MILLRACE_ASSIGN(const Dataset dataset, load_dataset(options.dataset, dataset_options(options.data)));
+  MILLRACE_ASSIGN(const Dataset dataset,
+                  load_dataset(options.dataset, dataset_options(options.data)));
   OutputFolder folder;
   const bool writes = !options.output.empty();
   if (writes) {
@@ -88,7 +92,8 @@ Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserve
   return evaluation.result;
 }
 
-Result<double> evaluate_initial_points(const std::string& dataset_path, const std::string& device_id) {
+Result<double> evaluate_initial_points(const std::string& dataset_path,
+                                       const std::string& device_id) {
   TrainOptions options;
   options.init_scaling = 1;
   options.init_opacity = 0.9;
@@ -126,11 +131,13 @@ Result<RenderResult> render_model(const RenderOptions& options, const TrainObser
     const fs::path file = (fs::path(options.output) / camera.name).replace_extension(".png");
     MILLRACE_TRY(refuse_earlier(file, options.overwrite));
     const auto begin = std::chrono::steady_clock::now();
-    MILLRACE_ASSIGN(const ViewRenderer::Image image,
-                    renderer.render_blocking(camera.camera, near_plane,
-                                             static_cast<uint32_t>(cloud.sh_degree), options.bg_color));
+    MILLRACE_ASSIGN(
+        const ViewRenderer::Image image,
+        renderer.render_blocking(camera.camera, near_plane, static_cast<uint32_t>(cloud.sh_degree),
+                                 options.bg_color));
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    MILLRACE_TRY(options.png16 ? write_png16(file, image.color) : write_png8(file, to_8bit(image.color)));
+    MILLRACE_TRY(options.png16 ? write_png16(file, image.color)
+                               : write_png8(file, to_8bit(image.color)));
     if (options.depth) {
       // Depth normalised by alpha and by the largest depth of the image; 16 bits.
       ImageF depth = {image.color.width, image.color.height, {}};

@@ -57,7 +57,8 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
     Ticket depth_alpha;
     if (with_depth_) depth_alpha = read_later(workspace_.pixels.depth_alpha.slice(0, 0, 2 * n));
     const Ticket after = read_later(model_.control);
-    // A ticket may be served before work queued ahead of it that does not write its source: wait for all.
+    // A ticket may be served before work queued ahead of it that does not write its source: wait
+    // for all.
     MILLRACE_TRY(device.wait_blocking(device.submit(), {WaitReason::UserRead, "view.image"}));
     const auto control = after.as<Control>();
     if (control.gate.closed) {
@@ -69,7 +70,8 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
       continue;
     }
     Image result;
-    result.color = interleave(reinterpret_cast<const float*>(image.bytes().data()), size.width, size.height);
+    result.color =
+        interleave(reinterpret_cast<const float*>(image.bytes().data()), size.width, size.height);
     if (with_depth_) {
       const auto* planes = reinterpret_cast<const float*>(depth_alpha.bytes().data());
       result.depth.assign(planes, planes + n);
@@ -77,9 +79,10 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
     }
     return result;
   }
-  return Error{ErrorCode::OutOfMemory,
-               fmt::format("a frame of {}x{} did not fit after {} attempts; render at a smaller size",
-                           size.width, size.height, kMaxAttempts)};
+  return Error{
+      ErrorCode::OutOfMemory,
+      fmt::format("a frame of {}x{} did not fit after {} attempts; render at a smaller size",
+                  size.width, size.height, kMaxAttempts)};
 }
 
 }  // namespace millrace

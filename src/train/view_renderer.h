@@ -1,5 +1,5 @@
-// ViewRenderer: renders a settled model from any camera and brings the image to the host; for evaluation and for
-// `millrace render`, outside the training loop.
+// ViewRenderer: renders a settled model from any camera and brings the image to the host; for
+// evaluation and for `millrace render`, outside the training loop.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace millrace {
 
 class ViewRenderer {
  public:
-  /// `sizes`: of every frame to come. The model's queue must be settled while frames are rendered: they use its
-  /// gate.
+  /// `sizes`: of every frame to come. The model's queue must be settled while frames are rendered:
+  /// they use its gate.
   ViewRenderer(const Model& model, const std::vector<FrameSize>& sizes, bool with_depth);
 
   struct Image {

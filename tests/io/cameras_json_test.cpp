@@ -23,9 +23,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-const std::string kOne =
-    R"([{"id":0,"img_name":"a/b","width":64,"height":48,"position":[1,2,3],)"
-    R"("rotation":[[0,-1,0],[1,0,0],[0,0,1]],"fx":70,"fy":71}])";
+const std::string kOne = R"([{"id":0,"img_name":"a/b","width":64,"height":48,"position":[1,2,3],)"
+                         R"("rotation":[[0,-1,0],[1,0,0],[0,0,1]],"fx":70,"fy":71}])";
 
 TEST(CamerasJson, RoundTripKeepsCameras) {
   const TemporaryFolder folder;

@@ -82,8 +82,8 @@ TEST(ImageWrite, SixteenBitGrayIsExpandedToRgb) {
   png.height = 1;
   png.format = PNG_FORMAT_LINEAR_Y;
   const std::vector<uint16_t> samples = {0, 1234, 65535};
-  ASSERT_NE(0, png_image_write_to_file(&png, (folder / "g.png").c_str(), 0, samples.data(), 0,
-                                       nullptr));
+  ASSERT_NE(
+      0, png_image_write_to_file(&png, (folder / "g.png").c_str(), 0, samples.data(), 0, nullptr));
   const Result<ImageF> read = read_image_float(folder / "g.png");
   ASSERT_TRUE(read.ok()) << read.error().message;
   ASSERT_EQ(read.value().pixels.size(), 9u);

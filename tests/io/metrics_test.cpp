@@ -117,7 +117,8 @@ TEST(Metrics, SsimOfAnImageOfOneWindowIsThatWindow) {
 TEST(Metrics, ColourCorrectionUndoesAnAffineDistortion) {
   const ImageF render = wave_image(160, 130);
   const ImageF photo = mapped(render, [](const float* p, size_t) {
-    return std::array<float, 3>{0.7f * p[0] + 0.1f * p[1] + 0.05f, 0.6f * p[1] + 0.08f * p[2] + 0.1f,
+    return std::array<float, 3>{0.7f * p[0] + 0.1f * p[1] + 0.05f,
+                                0.6f * p[1] + 0.08f * p[2] + 0.1f,
                                 0.1f * p[0] + 0.5f * p[2] + 0.2f};
   });
   const ImageScore score = score_image(render, photo);
@@ -140,7 +141,8 @@ TEST(Metrics, ColourMapsAreScoredOnTheOtherCellsOnly) {
   const ImageF render = wave_image(128, 128);
   const ImageF photo = mapped(render, [](const float* p, size_t i) {
     const bool odd = odd_cell(i, 128);
-    return std::array<float, 3>{odd ? 1 - p[0] : p[0], odd ? 1 - p[1] : p[1], odd ? 1 - p[2] : p[2]};
+    return std::array<float, 3>{odd ? 1 - p[0] : p[0], odd ? 1 - p[1] : p[1],
+                                odd ? 1 - p[2] : p[2]};
   });
   double mse = 0;  // each half scored with the other's map: |1 - 2 p|^2 everywhere
   for (const float p : render.pixels) mse += (1 - 2.0 * p) * (1 - 2.0 * p);
@@ -170,8 +172,8 @@ TEST(Metrics, ClippedPixelsAreLeftOutOfTheFitButScored) {
 }
 
 TEST(Metrics, ValuesOnTheClippingLimitsAreClippedAndTheirNeighboursAreNot) {
-  // All pixels but those near the limits are black in the photo, hence unusable: the fit sees either
-  // enough colourful pixels (exact map) or none (identity).
+  // All pixels but those near the limits are black in the photo, hence unusable: the fit sees
+  // either enough colourful pixels (exact map) or none (identity).
   const ImageF render = wave_image(128, 128);
   for (const int limit : {4, 5, 250, 251}) {
     const auto value = static_cast<float>(limit) / 255.0f;
@@ -216,7 +218,8 @@ TEST(Metrics, OneGainIsFittedByLeastSquaresAndClamped) {
     return std::array<float, 3>{0.5f * p[0], 0.5f * p[1], 0.5f * p[2]};
   });
   EXPECT_GT(score_image(render, photo).psnr_gain, 99);
-  // Values 0.25 and 1 against 0.5 and 1: gain (0.125 + 1) / (0.0625 + 1) = 18/17, clamped to 1 above.
+  // Values 0.25 and 1 against 0.5 and 1: gain (0.125 + 1) / (0.0625 + 1) = 18/17, clamped to 1
+  // above.
   ImageF two = constant(16, 16, 0.25f), target = constant(16, 16, 0.5f);
   for (size_t i = 0; i < two.pixels.size() / 2; ++i) two.pixels[i] = target.pixels[i] = 1;
   const double error = 0.5 - 0.25 * 18 / 17;
@@ -231,7 +234,8 @@ TEST(Metrics, DifferentSizesAreAProgrammingError) {
 }
 
 TEST(Metrics, TheMeanIsTakenPerMeasure) {
-  const std::vector<FileScore> scores = {{"a", {10, 0.5, 20, 0.6, 30}}, {"b", {20, 0.7, 40, 1, 50}}};
+  const std::vector<FileScore> scores = {{"a", {10, 0.5, 20, 0.6, 30}},
+                                         {"b", {20, 0.7, 40, 1, 50}}};
   const ImageScore mean = mean_score(scores);
   EXPECT_DOUBLE_EQ(mean.psnr, 15);
   EXPECT_DOUBLE_EQ(mean.ssim, 0.6);

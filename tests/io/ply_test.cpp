@@ -18,8 +18,6 @@
 namespace millrace {
 namespace {
 
-
-
 GaussianCloud random_cloud(size_t n, int sh_degree) {
   GaussianCloud cloud;
   cloud.sh_degree = sh_degree;
@@ -71,13 +69,13 @@ std::string properties(const std::vector<std::string>& names, const std::string&
 }
 
 // Brush's order: no normals, and no f_rest at degree 0.
-const std::vector<std::string> kBrushNames = {"x",     "y",     "z",     "scale_0", "scale_1",
-                                              "scale_2", "opacity", "rot_0", "rot_1", "rot_2",
-                                              "rot_3", "f_dc_0", "f_dc_1", "f_dc_2"};
-const std::string kBrushAscii = "ply\nformat ascii 1.0\ncomment Exported from Brush\nelement vertex 2\n" +
-                                properties(kBrushNames) + "end_header\n" +
-                                "1 2 3 4 5 6 7 8 9 10 11 12 13 14\n" +
-                                "-1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14\n";
+const std::vector<std::string> kBrushNames = {"x",       "y",       "z",      "scale_0", "scale_1",
+                                              "scale_2", "opacity", "rot_0",  "rot_1",   "rot_2",
+                                              "rot_3",   "f_dc_0",  "f_dc_1", "f_dc_2"};
+const std::string kBrushAscii =
+    "ply\nformat ascii 1.0\ncomment Exported from Brush\nelement vertex 2\n" +
+    properties(kBrushNames) + "end_header\n" + "1 2 3 4 5 6 7 8 9 10 11 12 13 14\n" +
+    "-1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14\n";
 
 template <class T>
 void append_number(std::string& out, T value, bool big_endian) {
@@ -109,15 +107,16 @@ TEST(Ply, WritesTheInriaLayoutToTheByte) {
   cloud.log_scales = {8, 9, 10};
   cloud.rotations = {0.5f, 0.25f, 0.125f, 1};
   ASSERT_TRUE(write_gaussian_ply(folder / "sub/a.ply", cloud).ok());
-  std::string expected = "ply\nformat binary_little_endian 1.0\nelement vertex 1\n" +
-                         properties({"x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"}) +
-                         properties({"f_rest_0", "f_rest_1", "f_rest_2", "f_rest_3", "f_rest_4",
-                                     "f_rest_5", "f_rest_6", "f_rest_7", "f_rest_8", "opacity"}) +
-                         properties({"scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2",
-                                     "rot_3"}) +
-                         "end_header\n";
-  for (const float v : {1.f, 2.f, 3.f, 0.f, 0.f, 0.f, 4.f, 5.f, 6.f, 11.f, 12.f, 13.f, 21.f, 22.f,
-                        23.f, 31.f, 32.f, 33.f, 7.f, 8.f, 9.f, 10.f, 0.5f, 0.25f, 0.125f, 1.f}) {
+  std::string expected =
+      "ply\nformat binary_little_endian 1.0\nelement vertex 1\n" +
+      properties({"x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"}) +
+      properties({"f_rest_0", "f_rest_1", "f_rest_2", "f_rest_3", "f_rest_4", "f_rest_5",
+                  "f_rest_6", "f_rest_7", "f_rest_8", "opacity"}) +
+      properties({"scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"}) +
+      "end_header\n";
+  for (const float v :
+       {1.f,  2.f,  3.f,  0.f,  0.f,  0.f, 4.f, 5.f, 6.f,  11.f, 12.f,  13.f,   21.f,
+        22.f, 23.f, 31.f, 32.f, 33.f, 7.f, 8.f, 9.f, 10.f, 0.5f, 0.25f, 0.125f, 1.f}) {
     append_number(expected, v, false);
   }
   EXPECT_EQ(read_text_file(folder / "sub/a.ply").value(), expected);
@@ -182,12 +181,13 @@ TEST(Ply, ReadsCrlfHeaders) {
 
 TEST(Ply, ReadsBigEndianMixedTypesListsAndExtraElements) {
   const TemporaryFolder folder;
-  std::string text = "ply\nformat binary_big_endian 1.0\nelement face 2\n"
-                     "property list uchar int vertex_indices\nproperty short tag\n"
-                     "element vertex 2\n" +
-                     properties({"x", "y", "z"}, "double") + "property list ushort float extra\n" +
-                     properties(std::vector<std::string>(kBrushNames.begin() + 3, kBrushNames.end())) +
-                     "property uchar label\nelement tail 1\nproperty int t\nend_header\n";
+  std::string text =
+      "ply\nformat binary_big_endian 1.0\nelement face 2\n"
+      "property list uchar int vertex_indices\nproperty short tag\n"
+      "element vertex 2\n" +
+      properties({"x", "y", "z"}, "double") + "property list ushort float extra\n" +
+      properties(std::vector<std::string>(kBrushNames.begin() + 3, kBrushNames.end())) +
+      "property uchar label\nelement tail 1\nproperty int t\nend_header\n";
   for (int face = 0; face < 2; ++face) {
     append_number(text, static_cast<uint8_t>(face + 1), true);
     for (int i = 0; i <= face; ++i) append_number(text, int32_t{77}, true);
@@ -211,7 +211,8 @@ TEST(Ply, CutsDegreeFourToDegreeThree) {
   const TemporaryFolder folder;
   std::vector<std::string> names = kBrushNames;
   for (int i = 0; i < 72; ++i) names.push_back("f_rest_" + std::to_string(i));
-  std::string text = "ply\nformat ascii 1.0\nelement vertex 1\n" + properties(names) + "end_header\n";
+  std::string text =
+      "ply\nformat ascii 1.0\nelement vertex 1\n" + properties(names) + "end_header\n";
   for (int i = 0; i < 14; ++i) text += "0 ";
   for (int i = 0; i < 72; ++i) text += std::to_string(1000 * (i / 24) + i % 24) + " ";
   const Result<GaussianCloud> cloud = read_text(folder, text);
@@ -228,10 +229,10 @@ TEST(Ply, CutsDegreeFourToDegreeThree) {
 TEST(Ply, TakesColoursWhereFdcIsMissing) {
   const TemporaryFolder folder;
   const std::vector<std::string> names(kBrushNames.begin(), kBrushNames.end() - 3);
-  const Result<GaussianCloud> cloud = read_text(
-      folder, "ply\nformat ascii 1.0\nelement vertex 1\n" + properties(names) +
-                  properties({"red", "green", "blue"}, "uchar") +
-                  "end_header\n1 2 3 4 5 6 7 8 9 10 11 255 0 51\n");
+  const Result<GaussianCloud> cloud =
+      read_text(folder, "ply\nformat ascii 1.0\nelement vertex 1\n" + properties(names) +
+                            properties({"red", "green", "blue"}, "uchar") +
+                            "end_header\n1 2 3 4 5 6 7 8 9 10 11 255 0 51\n");
   ASSERT_TRUE(cloud.ok()) << cloud.error().message;
   EXPECT_NEAR(cloud.value().sh0[0], 0.5 / 0.28209479, 1e-5);
   EXPECT_NEAR(cloud.value().sh0[1], -0.5 / 0.28209479, 1e-5);
@@ -258,8 +259,9 @@ TEST(Ply, NamesTheRowOfANonFiniteValue) {
 
 TEST(Ply, NamesMissingProperties) {
   const TemporaryFolder folder;
-  const std::string cloud = error_of(folder, "ply\nformat ascii 1.0\nelement vertex 1\n" +
-                                                 properties({"x", "y", "z"}) + "end_header\n1 2 3\n");
+  const std::string cloud =
+      error_of(folder, "ply\nformat ascii 1.0\nelement vertex 1\n" + properties({"x", "y", "z"}) +
+                           "end_header\n1 2 3\n");
   EXPECT_NE(cloud.find("scale_0, scale_1, scale_2, rot_0"), std::string::npos) << cloud;
   EXPECT_NE(cloud.find("point cloud"), std::string::npos) << cloud;
   EXPECT_NE(error_of(folder, "ply\nformat ascii 1.0\nelement face 0\nend_header\n").find("vertex"),
@@ -305,7 +307,8 @@ TEST(Ply, EveryTruncationOfAFileIsAnErrorThatNamesAByteOrALine) {
       EXPECT_TRUE(message.find("byte") != std::string::npos ||
                   message.find("line") != std::string::npos ||
                   message.find("empty") != std::string::npos ||
-                  message.find("begins with") != std::string::npos) << message;
+                  message.find("begins with") != std::string::npos)
+          << message;
     }
   }
 }

@@ -1,13 +1,14 @@
-// Alpha blending of one 16x16 tile, forward and backward (TRAINING.md 2.4, 2.5), on vectors of pixels.
+// Alpha blending of one 16x16 tile, forward and backward (TRAINING.md 2.4, 2.5), on vectors of
+// pixels.
 #include "kernels/isa/blend.h"
 
 namespace millrace::kernels::MILLRACE_ISA {
 namespace {
 
 constexpr int kTile = kTileSize;
-constexpr int kColumns = kTile / kWidth;        // vectors per row
-constexpr int kVectors = kTile * kColumns;      // vectors per tile
-constexpr int kAliveInterval = 8;               // entries between looks for rows that are done
+constexpr int kColumns = kTile / kWidth;    // vectors per row
+constexpr int kVectors = kTile * kColumns;  // vectors per tile
+constexpr int kAliveInterval = 8;           // entries between looks for rows that are done
 
 // Where a Gaussian may touch the tile: rows [row_begin, row_end), vectors [col_begin, col_end).
 struct Reach {
@@ -38,7 +39,8 @@ TileGeometry tile_geometry(const BlendArgs& args, uint32_t tile) {
   TileGeometry t;
   t.x0 = static_cast<int>(tile % args.tiles_x) * kTile;
   t.y0 = static_cast<int>(tile / args.tiles_x) * kTile;
-  const int right = static_cast<int>(args.width) - t.x0, bottom = static_cast<int>(args.height) - t.y0;
+  const int right = static_cast<int>(args.width) - t.x0,
+            bottom = static_cast<int>(args.height) - t.y0;
   t.columns = right < kTile ? right : kTile;
   t.rows = bottom < kTile ? bottom : kTile;
   t.fx = static_cast<float>(t.x0);
@@ -89,7 +91,8 @@ void forward(const BlendArgs& args, uint32_t tile) {
   const uint32_t begin = args.tile_ranges[2 * tile], end = args.tile_ranges[2 * tile + 1];
   vf transmittance[kVectors], red[kVectors], green[kVectors], blue[kVectors], depth[kVectors];
   vi last[kVectors];
-  // Pixels outside the image start opaque: nothing is blended there, nor do they hold up the early stop.
+  // Pixels outside the image start opaque: nothing is blended there, nor do they hold up the early
+  // stop.
   float open[kTile * kTile];
   for (int y = 0; y < kTile; ++y) {
     for (int x = 0; x < kTile; ++x) {

@@ -1,5 +1,5 @@
-// The hot inner functions of the CPU kernels. One table of them exists per instruction set; hot_kernels()
-// chooses at start. They hold no loops over tasks: the files of src/kernels/ do that.
+// The hot inner functions of the CPU kernels. One table of them exists per instruction set;
+// hot_kernels() chooses at start. They hold no loops over tasks: the files of src/kernels/ do that.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct ProjectArgs {
   uint32_t sh_rest_lanes;
   uint32_t tiles_x, tiles_y;
   uint32_t rows;
-  Projected* projected;   // [N]
-  uint32_t* n_tiles;      // [N], here only 0 (culled) or 1 (to be counted)
-  uint32_t* depth_key;    // [N], bits of the depth; ~0 where culled
+  Projected* projected;  // [N]
+  uint32_t* n_tiles;     // [N], here only 0 (culled) or 1 (to be counted)
+  uint32_t* depth_key;   // [N], bits of the depth; ~0 where culled
 };
 
 struct BlendArgs {
@@ -41,8 +41,8 @@ struct BlendArgs {
   float* transmittance;  // [tiles,256] final, tile-major
   uint32_t* last;        // [tiles,256] entries walked up to the last contributor
   // backward
-  const float* d_image;    // [3,H,W]
-  const float* error_map;  // [H,W] or null
+  const float* d_image;         // [3,H,W]
+  const float* error_map;       // [H,W] or null
   InstanceGradient* gradients;  // [capacity], by slot
 };
 
@@ -65,8 +65,8 @@ struct PhotometricArgs {
   const uint8_t* target;  // [3,H,W]
   uint32_t width, height;
   float ssim_weight;
-  float* maps;            // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12
-  float* d_image;         // [3,H,W]
+  float* maps;     // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12
+  float* d_image;  // [3,H,W]
 };
 /// Floats of scratch that one photometric band needs.
 constexpr uint64_t photometric_scratch_floats(uint32_t width) {
@@ -80,22 +80,24 @@ struct HotKernels {
   void (*project_block)(const ProjectArgs& args, uint32_t block);
   void (*blend_forward_tile)(const BlendArgs& args, uint32_t tile);
   void (*blend_backward_tile)(const BlendArgs& args, uint32_t tile);
-  /// Sums instance gradients, goes back through projection and applies Adam. Returns how many rows were
-  /// skipped because their gradient was not finite.
+  /// Sums instance gradients, goes back through projection and applies Adam. Returns how many rows
+  /// were skipped because their gradient was not finite.
   uint32_t (*backward_adam_block)(const BackwardArgs& args, uint32_t block);
   /// The same gradients added to d_geometry and d_sh_rest.
   void (*backward_accumulate_block)(const BackwardArgs& args, uint32_t block);
   /// Adam from d_geometry and d_sh_rest. Returns the skipped rows.
   uint32_t (*adam_block)(const BackwardArgs& args, uint32_t block);
-  /// One band of one channel. sums: [kLossSums] sums of |x-y|, SSIM and (x-y)^2 over the band's valid pixels.
+  /// One band of one channel. sums: [kLossSums] sums of |x-y|, SSIM and (x-y)^2 over the band's
+  /// valid pixels.
   void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
                                    float* sums, float* scratch);
   void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
                                     float* scratch);
 };
 
-/// Random background of `n` pixels from `first`: a function of (seed, step, pixel), so a replay draws the same.
-/// Lives outside the per-instruction-set files, which include no standard library code.
+/// Random background of `n` pixels from `first`: a function of (seed, step, pixel), so a replay
+/// draws the same. Lives outside the per-instruction-set files, which include no standard library
+/// code.
 void random_background(const StepBlock& step, uint32_t first, uint32_t n, float* red, float* green,
                        float* blue);
 

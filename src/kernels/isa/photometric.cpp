@@ -1,14 +1,14 @@
-// L1 + SSIM of one band of rows of one channel, forward and backward (TRAINING.md 4.1): separable 11-tap
-// windows with zero padding, borders of 5 pixels left out of the means.
+// L1 + SSIM of one band of rows of one channel, forward and backward (TRAINING.md 4.1): separable
+// 11-tap windows with zero padding, borders of 5 pixels left out of the means.
 #include "kernels/isa/photometric.h"
 
 namespace millrace::kernels::MILLRACE_ISA {
 namespace {
 
 constexpr int kRadius = 5;
-constexpr float kTaps[11] = {0.001028380123898387f, 0.0075987582094967365f, 0.036000773310661316f,
-                             0.10936068743467331f,  0.21300552785396576f,   0.26601171493530273f,
-                             0.21300552785396576f,  0.10936068743467331f,   0.036000773310661316f,
+constexpr float kTaps[11] = {0.001028380123898387f,  0.0075987582094967365f, 0.036000773310661316f,
+                             0.10936068743467331f,   0.21300552785396576f,   0.26601171493530273f,
+                             0.21300552785396576f,   0.10936068743467331f,   0.036000773310661316f,
                              0.0075987582094967365f, 0.001028380123898387f};
 constexpr float kC1 = 1e-4f, kC2 = 9e-4f;
 
@@ -45,9 +45,9 @@ void zero(float* p, uint32_t n) {
 }
 
 struct Band {
-  uint32_t begin, end;           // rows
-  uint32_t left, right;          // valid columns
-  uint32_t top, bottom;          // valid rows of the image
+  uint32_t begin, end;   // rows
+  uint32_t left, right;  // valid columns
+  uint32_t top, bottom;  // valid rows of the image
 };
 
 Band band_of(const PhotometricArgs& args, uint32_t band) {
@@ -64,15 +64,16 @@ Band band_of(const PhotometricArgs& args, uint32_t band) {
 
 }  // namespace
 
-void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band, float* sums,
-                              float* scratch) {
+void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
+                              float* sums, float* scratch) {
   const uint32_t width = args.width, stride = row_stride(width), n = padded(width);
   const uint64_t plane = static_cast<uint64_t>(width) * args.height;
   const float* image = args.image + channel * plane;
   const uint8_t* target = args.target + channel * plane;
   const Band b = band_of(args, band);
 
-  // Horizontal pass over the band and 5 rows on either side: mean and second moments of both images.
+  // Horizontal pass over the band and 5 rows on either side: mean and second moments of both
+  // images.
   float* in[5];
   for (int m = 0; m < 5; ++m) in[m] = scratch + m * stride + 32;
   float* horizontal = scratch + 8 * stride;  // [rows][5][stride]
@@ -117,7 +118,8 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
     for (int m = 0; m < 5; ++m) {
       for (int k = 0; k < 11; ++k) rows[m][k] = row_of(static_cast<int>(y - b.begin) + k, m);
     }
-    // SSIM and |x - y| go through the first two input rows, so that the border can be cut off exactly.
+    // SSIM and |x - y| go through the first two input rows, so that the border can be cut off
+    // exactly.
     float* ssim_row = in[0];
     float* l1_row = in[1];
     for (uint32_t x = 0; x < n; x += kWidth) {
@@ -139,7 +141,8 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
     for (uint32_t x = 0; x < width; ++x) {
       l1_row[x] = __builtin_fabsf(x_row[x] - static_cast<float>(y_row[x]) * (1.0f / 255.0f));
     }
-    for (uint32_t x = 0; x < b.left; ++x) ssim_row[x] = l1_row[x] = out[0][x] = out[1][x] = out[2][x] = 0;
+    for (uint32_t x = 0; x < b.left; ++x)
+      ssim_row[x] = l1_row[x] = out[0][x] = out[1][x] = out[2][x] = 0;
     for (uint32_t x = b.right; x < n; ++x) {
       ssim_row[x] = l1_row[x] = out[0][x] = out[1][x] = out[2][x] = 0;
     }
@@ -165,7 +168,8 @@ void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, ui
   const float* image = args.image + channel * plane;
   const uint8_t* target = args.target + channel * plane;
   const Band b = band_of(args, band);
-  const float count = 3.0f * static_cast<float>(b.right - b.left) * static_cast<float>(b.bottom - b.top);
+  const float count =
+      3.0f * static_cast<float>(b.right - b.left) * static_cast<float>(b.bottom - b.top);
   const float l1_scale = (1.0f - args.ssim_weight) / count, ssim_scale = -args.ssim_weight / count;
 
   float* in = scratch + 32;

@@ -5,8 +5,8 @@
 #include "kernels/isa/vector.h"
 
 namespace millrace::kernels::MILLRACE_ISA {
-void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band, float* sums,
-                              float* scratch);
+void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
+                              float* sums, float* scratch);
 void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
                                float* scratch);
 }  // namespace millrace::kernels::MILLRACE_ISA

@@ -1,5 +1,5 @@
-// Projection of 32 rows: culling, screen-space covariance, colour (TRAINING.md 2.2). Tiles are counted by the
-// caller, in code shared with the emission of instances.
+// Projection of 32 rows: culling, screen-space covariance, colour (TRAINING.md 2.2). Tiles are
+// counted by the caller, in code shared with the emission of instances.
 #include "kernels/isa/projection.h"
 #include "kernels/isa/spherical_harmonics.h"
 
@@ -10,7 +10,8 @@ void project_block(const ProjectArgs& args, uint32_t block) {
   const int degree = static_cast<int>(args.step->sh_degree);
   const int n_rest = (degree + 1) * (degree + 1) - 1;
   const float* geometry = args.geometry + static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock;
-  const float* sh_rest = args.sh_rest + static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock;
+  const float* sh_rest =
+      args.sh_rest + static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock;
   const uint32_t first_row = block * kRowBlock;
   for (uint32_t offset = 0; offset < kRowBlock; offset += kWidth) {
     if (first_row + offset >= args.rows) break;
@@ -19,8 +20,9 @@ void project_block(const ProjectArgs& args, uint32_t block) {
     const Projection p = project_rows(rows, cam);
 
     // log2-free threshold: tau = ln(255 o), from the scalar library once per row below.
-    vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) & (rows.opacity >= kAlphaMin) &
-                 (rows.norm2 >= kMinQuaternionNorm2) & (p.determinant >= kDeterminantMin);
+    vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) &
+                 (rows.opacity >= kAlphaMin) & (rows.norm2 >= kMinQuaternionNorm2) &
+                 (p.determinant >= kDeterminantMin);
     // min() and exp() let a NaN through as a number; x - x is not 0 for a NaN or an infinity.
     const vf raw_opacity = load(group + kLaneOpacity * kRowBlock);
     vf raw_finite = raw_opacity - raw_opacity;

@@ -1,5 +1,6 @@
-// From instance gradients back to the parameters of 32 rows (TRAINING.md 2.6), with two epilogues: Adam in
-// registers, or addition to a gradient buffer. Both use the same expressions, so both give the same bits.
+// From instance gradients back to the parameters of 32 rows (TRAINING.md 2.6), with two epilogues:
+// Adam in registers, or addition to a gradient buffer. Both use the same expressions, so both give
+// the same bits.
 #include "kernels/isa/projection.h"
 #include "kernels/isa/spherical_harmonics.h"
 
@@ -27,17 +28,23 @@ ScreenGradients sum_instances(const BackwardArgs& args, uint32_t first_row) {
     if (row >= args.rows) break;
     const uint32_t n = args.n_tiles[row];
     if (n == 0) continue;
-    const float* record =
-        reinterpret_cast<const float*>(args.gradients + args.first_slot[row]);
+    const float* record = reinterpret_cast<const float*>(args.gradients + args.first_slot[row]);
     float total[12] = {};
     for (uint32_t t = 0; t < n; ++t) {
       for (int k = 0; k < 12; ++k) total[k] += record[12 * static_cast<uint64_t>(t) + k];
     }
     for (int k = 0; k < 12; ++k) lanes[k][i] = total[k];
   }
-  return {load(lanes[0]), load(lanes[1]), load(lanes[2]), load(lanes[3]),
-          load(lanes[4]), load(lanes[5]), {load(lanes[6]), load(lanes[7]), load(lanes[8])},
-          load(lanes[9]), load(lanes[10]), load(lanes[11])};
+  return {load(lanes[0]),
+          load(lanes[1]),
+          load(lanes[2]),
+          load(lanes[3]),
+          load(lanes[4]),
+          load(lanes[5]),
+          {load(lanes[6]), load(lanes[7]), load(lanes[8])},
+          load(lanes[9]),
+          load(lanes[10]),
+          load(lanes[11])};
 }
 
 RowGradients row_gradients(const BackwardArgs& args, const float* group, const float* sh_rest,
@@ -77,8 +84,8 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
                  (d_unit.y - view.unit.y * along) * inv_length,
                  (d_unit.z - view.unit.z * along) * inv_length};
 
-  // Covariance = U U^T + dilation with U = [r1; r2] R diag(s), and its inverse is F F^T. With M the half
-  // moments in y = F^T d, dCovariance = -F M F^T, so dU = -2 F M (F^T U).
+  // Covariance = U U^T + dilation with U = [r1; r2] R diag(s), and its inverse is F F^T. With M the
+  // half moments in y = F^T d, dCovariance = -F M F^T, so dU = -2 F M (F^T U).
   Vec3 d_r1 = {vf{}, vf{}, vf{}}, d_r2 = {vf{}, vf{}, vf{}};
   Vec3 d_column[3];
   for (int k = 0; k < 3; ++k) {
@@ -127,8 +134,8 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
            dyz = d_column[2].y + d_column[1].z;
   const vf drx = d_column[1].z - d_column[2].y, dry = d_column[2].x - d_column[0].z,
            drz = d_column[0].y - d_column[1].x;
-  const vf h = s * (x * x * dxx + y * y * dyy + z * z * dzz + x * y * dxy + x * z * dxz + y * z * dyz +
-                    w * x * drx + w * y * dry + w * z * drz);
+  const vf h = s * (x * x * dxx + y * y * dyy + z * z * dzz + x * y * dxy + x * z * dxz +
+                    y * z * dyz + w * x * drx + w * y * dry + w * z * drz);
   out.geometry[kLaneRotation] = s * (x * drx + y * dry + z * drz - w * h);
   out.geometry[kLaneRotation + 1] = s * (2.0f * x * dxx + y * dxy + z * dxz + w * drx - x * h);
   out.geometry[kLaneRotation + 2] = s * (2.0f * y * dyy + x * dxy + z * dyz + w * dry - y * h);
@@ -139,7 +146,8 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
   return out;
 }
 
-// One Adam update of one lane (Kingma and Ba 2015, algorithm 1); rows outside `keep` stay as they are.
+// One Adam update of one lane (Kingma and Ba 2015, algorithm 1); rows outside `keep` stay as they
+// are.
 void adam_lane(const GroupPointers& group, uint64_t index, vf gradient, float rate,
                float inv_sqrt_bias2, const vi keep) {
   const vf g = min(max(gradient, broadcast(-kGradientClamp)), broadcast(kGradientClamp));

@@ -1,4 +1,5 @@
-// What projection forward and backward share: loading rows and the pinhole EWA projection (TRAINING.md 2.2).
+// What projection forward and backward share: loading rows and the pinhole EWA projection
+// (TRAINING.md 2.2).
 #pragma once
 
 #include "kernels/isa/hot.h"
@@ -45,15 +46,15 @@ static inline Rows load_rows(const float* group) {
 
 /// Everything between a row and its screen-space covariance.
 struct Projection {
-  Vec3 camera;          // mean in camera coordinates
-  vf x, y;              // camera.xy / camera.z
-  vf tx, ty;            // clamped to the guard band, for the Jacobian only
+  Vec3 camera;  // mean in camera coordinates
+  vf x, y;      // camera.xy / camera.z
+  vf tx, ty;    // clamped to the guard band, for the Jacobian only
   vi x_inside, y_inside;
   vf j11, j13, j22, j23;
-  Vec3 r1, r2;          // rows of J W
-  Vec3 column[3];       // columns of the rotation matrix
-  vf q1[3], q2[3];      // r1 . column, r2 . column
-  vf u1[3], u2[3];      // the same times the scale: covariance = u u^T
+  Vec3 r1, r2;                          // rows of J W
+  Vec3 column[3];                       // columns of the rotation matrix
+  vf q1[3], q2[3];                      // r1 . column, r2 . column
+  vf u1[3], u2[3];                      // the same times the scale: covariance = u u^T
   vf cov_a, cov_b, cov_c, determinant;  // with dilation
   vf factor_a, factor_b, factor_c;      // conic = F F^T, F = [a 0; b c]
 };

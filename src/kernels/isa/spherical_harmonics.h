@@ -1,4 +1,5 @@
-// Real spherical harmonics of degree 1 to 3 as 3D Gaussian splatting orders and signs them (TRAINING.md 1.1).
+// Real spherical harmonics of degree 1 to 3 as 3D Gaussian splatting orders and signs them
+// (TRAINING.md 1.1).
 #pragma once
 
 #include "kernels/isa/vector.h"
@@ -31,8 +32,8 @@ static inline void sh_basis(int degree, vf x, vf y, vf z, vf* basis) {
 }
 
 /// Adds sum_k weight[k] d basis[k] / d(x, y, z) to (d_x, d_y, d_z).
-static inline void sh_basis_gradient(int degree, vf x, vf y, vf z, const vf* weight, vf& d_x, vf& d_y,
-                                     vf& d_z) {
+static inline void sh_basis_gradient(int degree, vf x, vf y, vf z, const vf* weight, vf& d_x,
+                                     vf& d_y, vf& d_z) {
   if (degree < 1) return;
   d_y += -0.48860251190291987f * weight[0];
   d_z += 0.48860251190291987f * weight[1];
@@ -46,12 +47,15 @@ static inline void sh_basis_gradient(int degree, vf x, vf y, vf z, const vf* wei
   const vf xx = x * x, yy = y * y, zz = z * z;
   constexpr float a = 0.59004358992664352f, b = 2.8906114426405538f, c = 0.45704579946446572f,
                   d = 0.3731763325901154f, e = 1.4453057213202769f;
-  d_x += -6.0f * a * x * y * weight[8] + b * y * z * weight[9] + c * (1.0f - 5.0f * zz) * weight[12] +
-         2.0f * e * x * z * weight[13] + 3.0f * a * (yy - xx) * weight[14];
-  d_y += 3.0f * a * (yy - xx) * weight[8] + b * x * z * weight[9] + c * (1.0f - 5.0f * zz) * weight[10] -
-         2.0f * e * y * z * weight[13] + 6.0f * a * x * y * weight[14];
-  d_z += b * x * y * weight[9] - 10.0f * c * y * z * weight[10] + d * (15.0f * zz - 3.0f) * weight[11] -
-         10.0f * c * x * z * weight[12] + e * (xx - yy) * weight[13];
+  d_x += -6.0f * a * x * y * weight[8] + b * y * z * weight[9] +
+         c * (1.0f - 5.0f * zz) * weight[12] + 2.0f * e * x * z * weight[13] +
+         3.0f * a * (yy - xx) * weight[14];
+  d_y += 3.0f * a * (yy - xx) * weight[8] + b * x * z * weight[9] +
+         c * (1.0f - 5.0f * zz) * weight[10] - 2.0f * e * y * z * weight[13] +
+         6.0f * a * x * y * weight[14];
+  d_z += b * x * y * weight[9] - 10.0f * c * y * z * weight[10] +
+         d * (15.0f * zz - 3.0f) * weight[11] - 10.0f * c * x * z * weight[12] +
+         e * (xx - yy) * weight[13];
 }
 
 }  // namespace millrace::kernels::MILLRACE_ISA

@@ -1,5 +1,6 @@
-// Vectors as wide as the instruction set that this translation unit is compiled for, and exp on them.
-// Everything is in a namespace named for the instruction set: these files are compiled once for each.
+// Vectors as wide as the instruction set that this translation unit is compiled for, and exp on
+// them. Everything is in a namespace named for the instruction set: these files are compiled once
+// for each.
 #pragma once
 
 #include <stdint.h>
@@ -76,7 +77,8 @@ static inline vf sqrt(vf v) {
 }
 
 /// exp(x), relative error below 2e-7; x is clamped to [-87, 88].
-/// Method: 2^n 2^f with f in [-1/2, 1/2]; the coefficients are the Taylor-like minimax set of 2^f (degree 6).
+/// Method: 2^n 2^f with f in [-1/2, 1/2]; the coefficients are the Taylor-like minimax set of 2^f
+/// (degree 6).
 static inline vf exp(vf x) {
   x = min(max(x, broadcast(-87.0f)), broadcast(88.0f));
   const vf t = x * 1.44269504088896341f;
