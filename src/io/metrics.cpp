@@ -24,32 +24,33 @@ constexpr double kBrightest = 251.0 / 255.0 - 0.5 / 65535.0;
 // Eigenvalues of the mean normal matrix below this share of the largest are noise below 8 bits.
 constexpr double kSingular = 1e-9;
 
-// An image in double precision, clamped to [0,1]: [height, width, 3].
-struct ImageD {
+// An image clamped to [0,1]: [height, width, 3]. Pixels stay float32, all sums are in double.
+struct Pixels {
   size_t width = 0, height = 0;
-  std::vector<double> pixels;
+  std::vector<float> pixels;
 
-  Eigen::Map<const Eigen::Vector3d> at(size_t i) const {
-    return Eigen::Map<const Eigen::Vector3d>(&pixels[3 * i]);
+  Eigen::Vector3d at(size_t i) const {
+    return Eigen::Map<const Eigen::Vector3f>(&pixels[3 * i]).cast<double>();
   }
   size_t n_pixels() const { return width * height; }
 };
 
-ImageD clamped(const ImageF& image) {
-  ImageD out{image.width, image.height, {}};
+Pixels clamped(const ImageF& image) {
+  Pixels out{image.width, image.height, {}};
   out.pixels.reserve(image.pixels.size());
   for (const float value : image.pixels) {
-    out.pixels.push_back(value > 0 ? std::min(static_cast<double>(value), 1.0) : 0.0);
+    out.pixels.push_back(value > 0 ? std::min(value, 1.0f) : 0.0f);
   }
   return out;
 }
 
 double psnr_of_mse(double mse) { return -10.0 * std::log10(std::max(mse, kLeastMse)); }
 
-double mse_of(const ImageD& a, const ImageD& b) {
+double mse_of(const Pixels& a, const Pixels& b) {
   double sum = 0;
   for (size_t i = 0; i < a.pixels.size(); ++i) {
-    sum += (a.pixels[i] - b.pixels[i]) * (a.pixels[i] - b.pixels[i]);
+    const double difference = static_cast<double>(a.pixels[i]) - b.pixels[i];
+    sum += difference * difference;
   }
   return sum / static_cast<double>(a.pixels.size());
 }
@@ -78,10 +79,10 @@ double ssim_of_moments(const Moments& m) {
 }
 
 // Moments of each window position of row `y` of one channel, along the row only.
-void filter_row(const ImageD& a, const ImageD& b, size_t channel, size_t y,
+void filter_row(const Pixels& a, const Pixels& b, size_t channel, size_t y,
                 const std::array<double, kWindow>& taps, std::vector<Moments>& out) {
-  const double* row_a = &a.pixels[y * a.width * 3 + channel];
-  const double* row_b = &b.pixels[y * b.width * 3 + channel];
+  const float* row_a = &a.pixels[y * a.width * 3 + channel];
+  const float* row_b = &b.pixels[y * b.width * 3 + channel];
   for (size_t x = 0; x < out.size(); ++x) {
     Moments sum = {};
     for (size_t k = 0; k < kWindow; ++k) {
@@ -98,7 +99,7 @@ void filter_row(const ImageD& a, const ImageD& b, size_t channel, size_t y,
 
 // Source: Wang et al., Image quality assessment: from error visibility to structural similarity,
 // IEEE TIP 2004, equation 13, windows wholly inside the image, mean over channels.
-double ssim_of(const ImageD& a, const ImageD& b) {
+double ssim_of(const Pixels& a, const Pixels& b) {
   if (a.width < kWindow || a.height < kWindow) return std::numeric_limits<double>::quiet_NaN();
   const std::array<double, kWindow> taps = gaussian_taps();
   const size_t n_columns = a.width - kWindow + 1;
@@ -128,18 +129,18 @@ double ssim_of(const ImageD& a, const ImageD& b) {
 // photo = map * (r, g, b, 1).
 using ColorMap = Eigen::Matrix<double, 3, 4>;
 
-size_t cell_parity(const ImageD& image, size_t i) {
+size_t cell_parity(const Pixels& image, size_t i) {
   return (i % image.width / kCellPx + i / image.width / kCellPx) % 2;
 }
 
 // Clipped pixels say nothing about the exposure and would bend the fit.
-bool usable_for_fit(const ImageD& image, size_t i) {
-  const auto pixel = image.at(i);
+bool usable_for_fit(const Pixels& image, size_t i) {
+  const Eigen::Vector3d pixel = image.at(i);
   return pixel.minCoeff() > kDarkest && pixel.maxCoeff() < kBrightest;
 }
 
 // The least-squares map over the usable pixels of the cells of one parity; identity where singular.
-ColorMap fit_color_map(const ImageD& render, const ImageD& photo, size_t parity) {
+ColorMap fit_color_map(const Pixels& render, const Pixels& photo, size_t parity) {
   Eigen::Matrix4d normal = Eigen::Matrix4d::Zero();
   ColorMap target = ColorMap::Zero();
   size_t n_used = 0;
@@ -161,13 +162,13 @@ ColorMap fit_color_map(const ImageD& render, const ImageD& photo, size_t parity)
 }
 
 struct CrossFit {
-  ImageD corrected;
+  Pixels corrected;
   double mse = 0;  // mean of both halves' MSE
 };
 
 // Every cell is corrected by the map fitted on the cells of the other colour, so that a map that
 // merely memorises its own pixels gains nothing. All pixels are scored, clipped ones too.
-CrossFit cross_fit(const ImageD& render, const ImageD& photo) {
+CrossFit cross_fit(const Pixels& render, const Pixels& photo) {
   const std::array<ColorMap, 2> maps = {fit_color_map(render, photo, 1),
                                         fit_color_map(render, photo, 0)};
   CrossFit out{render, 0};
@@ -177,7 +178,7 @@ CrossFit cross_fit(const ImageD& render, const ImageD& photo) {
     const size_t parity = cell_parity(render, i);
     const Eigen::Vector3d mapped =
         (maps[parity] * render.at(i).homogeneous()).cwiseMax(0.0).cwiseMin(1.0);
-    Eigen::Map<Eigen::Vector3d>(&out.corrected.pixels[3 * i]) = mapped;
+    Eigen::Map<Eigen::Vector3f>(&out.corrected.pixels[3 * i]) = mapped.cast<float>();
     sums[parity] += (mapped - photo.at(i)).squaredNorm();
     ++counts[parity];
   }
@@ -192,16 +193,20 @@ CrossFit cross_fit(const ImageD& render, const ImageD& photo) {
   return out;
 }
 
-double mse_after_gain(const ImageD& render, const ImageD& photo) {
+double mse_after_gain(const Pixels& render, const Pixels& photo) {
   double render_photo = 0, render_render = 0;
   for (size_t i = 0; i < render.pixels.size(); ++i) {
-    render_photo += render.pixels[i] * photo.pixels[i];
-    render_render += render.pixels[i] * render.pixels[i];
+    const double value = render.pixels[i];
+    render_photo += value * photo.pixels[i];
+    render_render += value * value;
   }
   const double gain = render_render > 0 ? render_photo / render_render : 1.0;
-  ImageD scaled = render;
-  for (double& value : scaled.pixels) value = std::min(value * gain, 1.0);
-  return mse_of(scaled, photo);
+  double sum = 0;
+  for (size_t i = 0; i < render.pixels.size(); ++i) {
+    const double difference = std::min(render.pixels[i] * gain, 1.0) - photo.pixels[i];
+    sum += difference * difference;
+  }
+  return sum / static_cast<double>(render.pixels.size());
 }
 
 }  // namespace
@@ -214,7 +219,7 @@ ImageScore score_image(const ImageF& render, const ImageF& photo) {
                                             render.width, render.height, photo.width,
                                             photo.height)});
   }
-  const ImageD a = clamped(render), b = clamped(photo);
+  const Pixels a = clamped(render), b = clamped(photo);
   const CrossFit fit = cross_fit(a, b);
   ImageScore score;
   score.psnr = psnr_of_mse(mse_of(a, b));

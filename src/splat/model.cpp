@@ -20,8 +20,9 @@ Tensor empty_group(Device& device, uint64_t rows, uint32_t lanes, const char* la
   return Tensor::empty(device, Shape{n_blocks(rows), std::max(lanes, 1u), kRowBlock}, Dtype::F32, label);
 }
 
-ParameterGroup make_group(Device& device, const std::vector<float>& rows, uint64_t n, uint32_t lanes,
-                          uint64_t capacity) {
+// `fill(blocks)` writes the live rows of the zeroed host blocks.
+template <class Fill>
+ParameterGroup make_group(Device& device, uint64_t n, uint32_t lanes, uint64_t capacity, const Fill& fill) {
   ParameterGroup group;
   group.lanes = lanes;
   group.value = empty_group(device, capacity, lanes, kLabel);
@@ -29,9 +30,13 @@ ParameterGroup make_group(Device& device, const std::vector<float>& rows, uint64
   group.second_moment = empty_group(device, capacity, lanes, "moments");
   if (lanes == 0) return group;
   const auto live = static_cast<int64_t>(n_blocks(n));
-  group.value.slice(0, 0, live).upload(to_row_blocks(rows, n, lanes));
-  // Rows beyond N are written when they are born; only the live part is touched, so that unused capacity costs
-  // no resident memory.
+  {
+    std::vector<float> blocks(row_floats(n, lanes), 0.0f);
+    fill(blocks);
+    group.value.slice(0, 0, live).upload(blocks);
+  }
+  // Rows beyond N are written when they are born; only the live part is touched, so that unused
+  // capacity costs no resident memory.
   group.first_moment.slice(0, 0, live).fill_(0);
   group.second_moment.slice(0, 0, live).fill_(0);
   return group;
@@ -53,6 +58,17 @@ std::vector<float> to_row_blocks(const std::vector<float>& rows, uint64_t n_rows
   return blocks;
 }
 
+std::vector<float> from_row_blocks(const float* blocks, uint64_t begin, uint64_t end,
+                                   uint32_t lanes) {
+  std::vector<float> rows((end - begin) * lanes);
+  for (uint64_t row = begin; row < end; ++row) {
+    for (uint32_t l = 0; l < lanes; ++l) {
+      rows[(row - begin) * lanes + l] = blocks[row_index(row, l, lanes)];
+    }
+  }
+  return rows;
+}
+
 Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, uint64_t row_capacity) {
   const uint64_t n = cloud.count();
   if (n == 0) raise({ErrorCode::Usage, "a model needs at least one Gaussian"});
@@ -60,23 +76,29 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, 
   model.device = &device;
   model.max_sh_degree = max_sh_degree;
   model.row_capacity = n_blocks(std::max(row_capacity, n)) * kRowBlock;
-  std::vector<float> geometry(n * kGeometryLanes);
-  for (uint64_t i = 0; i < n; ++i) {
-    float* row = geometry.data() + i * kGeometryLanes;
-    std::copy_n(&cloud.means[3 * i], 3, row + kLaneMean);
-    std::copy_n(&cloud.log_scales[3 * i], 3, row + kLaneScale);
-    std::copy_n(&cloud.rotations[4 * i], 4, row + kLaneRotation);
-    row[kLaneOpacity] = cloud.opacities[i];
-    std::copy_n(&cloud.sh0[3 * i], 3, row + kLaneSh0);
-  }
+  // Copies `count` values a row from `from` into the lanes that begin at `lane`.
+  const auto copy_lanes = [n](std::vector<float>& blocks, uint32_t lanes, uint32_t lane,
+                              const std::vector<float>& from, uint32_t stride, uint32_t count) {
+    for (uint64_t row = 0; row < n; ++row) {
+      for (uint32_t l = 0; l < count; ++l) {
+        blocks[row_index(row, lane + l, lanes)] = from[row * stride + l];
+      }
+    }
+  };
+  model.geometry = make_group(
+      device, n, kGeometryLanes, model.row_capacity, [&](std::vector<float>& blocks) {
+        copy_lanes(blocks, kGeometryLanes, kLaneMean, cloud.means, 3, 3);
+        copy_lanes(blocks, kGeometryLanes, kLaneScale, cloud.log_scales, 3, 3);
+        copy_lanes(blocks, kGeometryLanes, kLaneRotation, cloud.rotations, 4, 4);
+        copy_lanes(blocks, kGeometryLanes, kLaneOpacity, cloud.opacities, 1, 1);
+        copy_lanes(blocks, kGeometryLanes, kLaneSh0, cloud.sh0, 3, 3);
+      });
   const uint32_t lanes = 3 * static_cast<uint32_t>(sh_rest_count(max_sh_degree));
   const uint32_t given = 3 * static_cast<uint32_t>(sh_rest_count(cloud.sh_degree));
-  std::vector<float> rest(n * lanes, 0.0f);
-  for (uint64_t i = 0; i < n; ++i) {
-    std::copy_n(cloud.sh_rest.data() + i * given, std::min(lanes, given), rest.data() + i * lanes);
-  }
-  model.geometry = make_group(device, geometry, n, kGeometryLanes, model.row_capacity);
-  model.sh_rest = make_group(device, rest, n, lanes, model.row_capacity);
+  model.sh_rest =
+      make_group(device, n, lanes, model.row_capacity, [&](std::vector<float>& blocks) {
+        copy_lanes(blocks, lanes, 0, cloud.sh_rest, given, std::min(lanes, given));
+      });
 
   Control control = {};
   control.gate.accepted = kNoTransaction;
@@ -139,12 +161,8 @@ std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
     raise({ErrorCode::Internal,
            fmt::format("a snapshot of {} rows holds a model of {}", snapshot.row_bound, n)});
   }
-  const auto* blocks = reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data());
-  std::vector<float> rows(n * lanes);
-  for (uint64_t row = 0; row < n; ++row) {
-    for (uint32_t l = 0; l < lanes; ++l) rows[row * lanes + l] = blocks[row_index(row, l, lanes)];
-  }
-  return rows;
+  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()), 0, n,
+                         lanes);
 }
 
 GaussianCloud cloud_of(const ModelSnapshot& snapshot) {

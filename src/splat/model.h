@@ -57,5 +57,7 @@ std::vector<float> rows_of(const ModelSnapshot& snapshot, int index);
 
 /// A group's host form: [N, lanes] rows to blocks of 32.
 std::vector<float> to_row_blocks(const std::vector<float>& rows, uint64_t n_rows, uint32_t lanes);
+/// Rows [begin, end) of a group's blocks (as a ticket brings them) as [rows, lanes].
+std::vector<float> from_row_blocks(const float* blocks, uint64_t begin, uint64_t end, uint32_t lanes);
 
 }  // namespace millrace

@@ -3,12 +3,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "train/scene.h"
 
 namespace millrace {
+namespace {
+
+// Contact sheets show small pictures, so only small ones are kept.
+Image8 thumbnail(const Image8& image) {
+  constexpr uint32_t kLongest = 640;
+  const uint32_t longest = std::max(image.width, image.height);
+  if (longest <= kLongest) return image;
+  const auto scaled = [&](uint32_t side) {
+    return std::max(1u, static_cast<uint32_t>(uint64_t{side} * kLongest / longest));
+  };
+  return resize_image(image, scaled(image.width), scaled(image.height));
+}
+
+}  // namespace
 
 Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFolder* folder,
                                      const std::function<void(const std::string&)>& warn) {
@@ -37,8 +52,8 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
     scores.push_back({view.name, score_image(image.color, to_float(*photograph.value()))});
     if (i % stride == 0) {
       evaluation.contact_rows.push_back(
-          {fmt::format("{}  {:.2f} dB", view.name, scores.back().score.psnr), *photograph.value(),
-           to_8bit(image.color)});
+          {fmt::format("{}  {:.2f} dB", view.name, scores.back().score.psnr),
+           thumbnail(*photograph.value()), thumbnail(to_8bit(image.color))});
     }
   }
   const ImageScore mean = mean_score(scores);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace millrace {
@@ -36,16 +37,31 @@ class Sha256 {
 
 }  // namespace
 
-std::string state_sha256(const ModelSnapshot& snapshot, const HashedProgress& progress) {
+Result<std::string> state_sha256_blocking(const Model& model, const HashedProgress& progress) {
+  Device& device = *model.device;
+  const Ticket control = read_later(model.control);
+  MILLRACE_TRY(device.wait_blocking(control.point(), {WaitReason::UserRead, "state_hash.control"}));
+  const uint64_t n = control.as<Control>().counts.rows;
   Sha256 hash;
   hash.add("millrace-state-1", 16);
-  hash.add_value<uint64_t>(control_of(snapshot).counts.rows);
-  hash.add_value<uint32_t>(static_cast<uint32_t>(snapshot.max_sh_degree));
+  hash.add_value<uint64_t>(n);
+  hash.add_value<uint32_t>(static_cast<uint32_t>(model.max_sh_degree));
   hash.add_value<uint32_t>(progress.step);
   hash.add_value<uint64_t>(progress.seed);
-  for (int i = 0; i < 6; ++i) {
-    const std::vector<float> rows = rows_of(snapshot, i);
-    hash.add(rows.data(), rows.size() * sizeof(float));
+  constexpr uint64_t kRowsAtOnce = 32 * kRowBlock;
+  const auto n_blocks = static_cast<int64_t>((n + kRowBlock - 1) / kRowBlock);
+  for (const ParameterGroup* group : {&model.geometry, &model.sh_rest}) {
+    if (group->lanes == 0) continue;
+    for (const Tensor* tensor : {&group->value, &group->first_moment, &group->second_moment}) {
+      const Ticket ticket = read_later(tensor->slice(0, 0, n_blocks));
+      MILLRACE_TRY(device.wait_blocking(ticket.point(), {WaitReason::UserRead, "state_hash.rows"}));
+      const auto* blocks = reinterpret_cast<const float*>(ticket.bytes().data());
+      for (uint64_t begin = 0; begin < n; begin += kRowsAtOnce) {
+        const std::vector<float> rows =
+            from_row_blocks(blocks, begin, std::min(n, begin + kRowsAtOnce), group->lanes);
+        hash.add(rows.data(), rows.size() * sizeof(float));
+      }
+    }
   }
   return hash.hex();
 }

@@ -17,7 +17,7 @@ struct HashedProgress {
 /// SHA-256, lower-case hexadecimal, over little-endian: "millrace-state-1", N (u64), SH degree (u32), step (u32),
 /// seed (u64), then as [N, lanes] rows: geometry, its first and second moments, SH rest and its two. Not
 /// covered: capacities, padding, addresses, times. The schedules are closed forms of the step.
-/// `snapshot` must be ready and hold the moments.
-std::string state_sha256(const ModelSnapshot& snapshot, const HashedProgress& progress);
+/// Reads one tensor at a time (reason UserRead), so that hashing needs little memory.
+Result<std::string> state_sha256_blocking(const Model& model, const HashedProgress& progress);
 
 }  // namespace millrace

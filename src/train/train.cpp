@@ -113,6 +113,7 @@ Result<void> Run::load_blocking() {
   const uint64_t room = std::min(std::max<uint64_t>(2 * cloud.count(), 1u << 16),
                                  std::max(options_.max_cap, cloud.count()));
   state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), room);
+  dataset_.points = PointCloud();
   std::vector<CameraRecord> cameras;
   std::vector<FrameSize> sizes;
   for (const View& view : train_views_) {
@@ -124,7 +125,7 @@ Result<void> Run::load_blocking() {
   workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
   workspace.pixels = make_pixel_buffers(*device_, sizes, /*with_gradients=*/true, /*with_depth=*/false);
   workspace.instances =
-      make_instance_buffers(*device_, std::max<uint64_t>(kFirstInstanceCapacity, 16 * cloud.count()),
+      make_instance_buffers(*device_, std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count()),
                             workspace.pixels.n_tiles, /*with_gradients=*/true);
   state_->refinement = make_mcmc_scratch(state_->model);
 
@@ -210,6 +211,11 @@ Result<void> Run::train_blocking() {
     const auto due = [&](const std::vector<uint32_t>& steps) {
       return std::find(steps.begin(), steps.end(), end) != steps.end();
     };
+    if (final) {
+      // What only training needs makes room for evaluation and saving.
+      state_->workspace = Workspace();
+      state_->refinement = McmcScratch();
+    }
     // Saving comes before evaluation: what is on disk cannot be lost.
     if (final || due(options_.save_steps)) MILLRACE_TRY(save_ply_blocking(runner_->next_step()));
     const bool wanted = (final && !summary_.interrupted) || (!final && due(options_.eval_steps));
@@ -220,10 +226,12 @@ Result<void> Run::train_blocking() {
 }
 
 Result<void> Run::save_ply_blocking(uint32_t steps) {
-  const ModelSnapshot snapshot = read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
+  ModelSnapshot snapshot = read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
   MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.save"}));
+  const GaussianCloud cloud = cloud_of(snapshot);
+  snapshot = ModelSnapshot();
   summary_.ply = folder_.ply(steps);
-  MILLRACE_TRY(write_gaussian_ply(summary_.ply, cloud_of(snapshot)));
+  MILLRACE_TRY(write_gaussian_ply(summary_.ply, cloud));
   say_saved(summary_.ply);
   return {};
 }
@@ -252,9 +260,11 @@ Result<void> Run::finish_blocking() {
     summary_.contact_sheet = folder_.contact_sheet();
     say_saved(summary_.contact_sheet);
   }
-  const ModelSnapshot snapshot = read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/true);
-  MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.state"}));
-  const Control control = control_of(snapshot);
+  MILLRACE_ASSIGN(summary_.state_sha256,
+                  state_sha256_blocking(state_->model, {summary_.steps, options_.seed}));
+  const Ticket last = read_later(state_->model.control);
+  MILLRACE_TRY(device_->wait_blocking(last.point(), {WaitReason::UserRead, "trainer.state"}));
+  const auto control = last.as<Control>();
 
   RunReport report;
   report.dataset = options_.dataset;
@@ -290,7 +300,6 @@ Result<void> Run::finish_blocking() {
   summary_.steps_per_second = meter_->steps_per_second();
   summary_.steady_waits_per_step = report.steady_waits_per_step;
   summary_.why_slow = meter_->why_slow(device_->info().threads);
-  summary_.state_sha256 = state_sha256(snapshot, {summary_.steps, options_.seed});
   summary_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   MILLRACE_TRY(write_report(folder_, summary_, report));
