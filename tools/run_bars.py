@@ -5,6 +5,8 @@ import statistics
 import subprocess
 import sys
 
+import garden
+
 KING23_SPEED = ["--strategy", "mcmc", "--max-cap", "1443"]
 
 # name, capture, flags, PSNR in dB that the held-out views must reach
@@ -14,10 +16,14 @@ QUALITY = [
     ("can71", "can71", ["-r", "2", "-i", "3000"], 23.5),
 ]
 # -r, steps of one run, steps per second to reach
-SPEED = [(4, 400, 45.0), (2, 120, 7.0), (1, 50, 1.3)]
+SPEED = [(4, 2000, 45.0), (2, 1000, 7.0), (1, 300, 1.3)]
 SPEED_RUNS = 3
 DETERMINISM_FLAGS = ["-r", "4", "-i", "200"]
 EVERY_SET_STEPS = 50
+# Slopes of the device's peak storage between two runs: per Gaussian, and per pixel without the photographs.
+MEMORY_GAUSSIANS, BYTES_PER_GAUSSIAN = (100000, 300000), 1600
+BYTES_PER_PIXEL = 250
+GARDEN_ERROR = 16  # of 255
 
 
 class Bars:
@@ -93,6 +99,32 @@ class Bars:
             held = first["state_sha256"] == other["state_sha256"]
             self.row(f"determinism {name}", " and ".join(hashes), "equal state_sha256", held)
 
+    def memory(self):
+        if not (self.data / "king23").is_dir():
+            return
+        runs = [self.train(f"memory-{n}", "king23", ["-r", "8", "--random", "--init-num-pts", str(n), "--max-cap", str(n),
+                                                     "-i", "60"]) for n in MEMORY_GAUSSIANS]
+        sizes = [self.train(f"memory-r{r}", "king23", ["-r", str(r), "--max-cap", "1443", "-i", "60"]) for r in (2, 1)]
+        fault = next((r for r in runs + sizes if isinstance(r, str)), None)
+        if fault:
+            self.row("memory", fault, "two slopes", False)
+            return
+        rise = runs[1]["peak_bytes"]["device"] - runs[0]["peak_bytes"]["device"]
+        per_row = rise / (runs[1]["gaussians"] - runs[0]["gaussians"])
+        self.row("memory per Gaussian", f"{per_row:.0f} B", f"<= {BYTES_PER_GAUSSIAN} B", per_row <= BYTES_PER_GAUSSIAN)
+        pixels = [500 * 330, 1000 * 660]
+        used = [r["peak_bytes"]["device"] for r in sizes]
+        per_pixel = (used[1] - used[0]) / (pixels[1] - pixels[0])
+        found = f"{per_pixel:.0f} B, all 22 photographs included"
+        self.row("memory per pixel", found, f"<= {BYTES_PER_PIXEL} B", per_pixel <= BYTES_PER_PIXEL)
+
+    def garden(self):
+        if not (self.data / "test_garden").is_dir():
+            return
+        error, n = garden.compare(self.data, self.millrace, self.out / "garden")
+        found = f"median colour error {error:.1f} of 255 over {n} front points"
+        self.row("test_garden", found, f"<= {GARDEN_ERROR}", error <= GARDEN_ERROR and n > 1000)
+
     def waits(self):
         """Every capture loads, trains some steps, and never waits in a steady one."""
         for folder in sorted(p for p in self.data.iterdir() if p.is_dir()):
@@ -112,8 +144,8 @@ class Bars:
 
 def main():
     if len(sys.argv) < 4:
-        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|waits ...]")
-    kinds = ("quality", "speed", "determinism", "waits")
+        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|memory|garden|waits ...]")
+    kinds = ("quality", "speed", "determinism", "memory", "garden", "waits")
     chosen = sys.argv[4:] or kinds
     unknown = [k for k in chosen if k not in kinds]
     if unknown:
