@@ -13,7 +13,7 @@ constexpr uint64_t kReduceChunk = 1024;
 constexpr uint64_t kScanBlock = 4096;
 /// Elements per block of the radix sort, and the widest digit in bits.
 constexpr uint64_t kSortBlock = 16384;
-constexpr uint32_t kSortMaxDigitBits = 11;
+constexpr uint32_t kSortMaxDigitBits = 8;
 
 /// What tensor_unary computes from x, and from the scalars a and b where they are named.
 enum class UnaryOp : uint32_t {
