@@ -10,7 +10,7 @@
 namespace millrace::kernels {
 namespace {
 
-// Bindings 0..5 of both directions.
+// Bindings 0..6 of both directions.
 BlendArgs blend_args(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = {};
@@ -22,6 +22,9 @@ BlendArgs blend_args(const KernelCall& call) {
   args.width = params.width;
   args.height = params.height;
   args.tiles_x = params.tiles_x;
+  const bool has_background =
+      call.size<uint8_t>(6) >= uint64_t{3} * params.width * params.height;
+  args.background = has_background ? call.buffer<const uint8_t>(6) : nullptr;
   return args;
 }
 
@@ -46,18 +49,19 @@ uint64_t sum_over_blocks(uint64_t n_blocks, const Block& block_function) {
 
 // blend_forward: the image, front to back.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-//           image w [3,H,W], transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w
-//           [2,H,W] (read only if write_depth; depth is sum w z, not normalised).
+//           background r ([3,H,W] u8, or smaller for the step block's), image w [3,H,W],
+//           transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w [2,H,W] (written
+//           only if write_depth; depth is sum w z, not normalised).
 // Writes    nothing unless the transaction was accepted.
 // Source    TRAINING.md 2.4. Test: tests/splat/render_test.cpp.
 void blend_forward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = blend_args(call);
-  args.image = call.buffer<float>(6);
-  args.transmittance = call.buffer<float>(7);
-  args.last = call.buffer<uint32_t>(8);
-  args.depth_alpha = params.write_depth ? call.buffer<float>(9) : nullptr;
+  args.image = call.buffer<float>(7);
+  args.transmittance = call.buffer<float>(8);
+  args.last = call.buffer<uint32_t>(9);
+  args.depth_alpha = params.write_depth ? call.buffer<float>(10) : nullptr;
   const HotKernels& hot = hot_kernels();
   parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
     for (uint64_t tile = begin; tile < end; ++tile)
@@ -67,20 +71,19 @@ void blend_forward(const KernelCall& call) {
 
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-// transmittance r,
-//           last r, d_image r [3,H,W], error_map r ([H,W], or smaller for none), gradients w
-//           [capacity].
+//           background r, transmittance r, last r, d_image r [3,H,W], error_map r ([H,W], or
+//           smaller for none), gradients w [capacity].
 // Source    TRAINING.md 2.5. Test: tests/splat/gradient_scenario_test.cpp.
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = blend_args(call);
-  args.transmittance = call.buffer<float>(6);
-  args.last = call.buffer<uint32_t>(7);
-  args.d_image = call.buffer<const float>(8);
-  const bool has_error = call.size<float>(9) >= uint64_t{params.width} * params.height;
-  args.error_map = has_error ? call.buffer<const float>(9) : nullptr;
-  args.gradients = call.buffer<InstanceGradient>(10);
+  args.transmittance = call.buffer<float>(7);
+  args.last = call.buffer<uint32_t>(8);
+  args.d_image = call.buffer<const float>(9);
+  const bool has_error = call.size<float>(10) >= uint64_t{params.width} * params.height;
+  args.error_map = has_error ? call.buffer<const float>(10) : nullptr;
+  args.gradients = call.buffer<InstanceGradient>(11);
   const HotKernels& hot = hot_kernels();
   parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
     for (uint64_t tile = begin; tile < end; ++tile)

@@ -19,6 +19,11 @@ Tensor upload_records(Device& device, const Record* records, size_t n, const cha
   return Tensor::from_host(device, span, Shape{words}, label);
 }
 
+// What is bound as the background: an image, or a single element that says there is none.
+const Tensor& background_of(const FrameContext& frame) {
+  return frame.background ? *frame.background : frame.workspace.pixels.error_map;
+}
+
 FrameParams frame_params(const FrameContext& frame) {
   FrameParams params = {};
   params.width = frame.size.width;
@@ -76,7 +81,7 @@ void render_forward(const FrameContext& frame) {
          params);
   launch(device, KernelId::blend_forward, n_tiles,
          {read(frame.step), read(model.control), read(rows.projected), read(instances.row),
-          read(instances.sorted_slots), read(pixels.tile_ranges), write(pixels.image),
+          read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)), write(pixels.image),
           write(pixels.transmittance), write(pixels.last), write(pixels.depth_alpha)},
          params);
 }
@@ -89,7 +94,7 @@ void blend_backward(const FrameContext& frame) {
   launch(
       *frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
       {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
-       read(instances.sorted_slots), read(pixels.tile_ranges), read(pixels.transmittance),
+       read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)), read(pixels.transmittance),
        read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
       params);
 }

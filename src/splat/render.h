@@ -27,6 +27,7 @@ struct FrameContext {
   FrameSize size;         // of the view named in the step block
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all that the workspace has
   bool with_depth = false;
+  const Tensor* background = nullptr;  // [3,H,W] U8 behind the Gaussians; null: the step block's
 };
 
 /// Projects, counts, lets the gate decide, and blends. Leaves the image in workspace.pixels.image

@@ -39,8 +39,11 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
     const View& view = in.views[i];
     if (i + 1 < in.views.size()) in.photographs.prefetch(i + 1);
     const auto begin = std::chrono::steady_clock::now();
+    const Tensor* picture =
+        in.background_images ? in.background_images->of(frame_size(view.camera)) : nullptr;
     MILLRACE_ASSIGN(const ViewRenderer::Image image,
-                    renderer.render_blocking(view.camera, in.near_plane, in.sh_degree, in.background));
+                    renderer.render_blocking(view.camera, in.near_plane, in.sh_degree,
+                                             in.background, picture));
     evaluation.result.seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (folder) MILLRACE_TRY(write_png16(folder->render(view.name), image.color));

@@ -6,6 +6,7 @@
 #include "data/image_loader.h"
 #include "io/image_write.h"
 #include "io/metrics.h"
+#include "train/background_image.h"
 #include "train/output.h"
 #include "train/view_renderer.h"
 
@@ -19,6 +20,7 @@ struct EvaluationInputs {
   double near_plane = 0;
   uint32_t sh_degree = 3;
   std::array<float, 3> background = {0, 0, 0};
+  const BackgroundImages* background_images = nullptr;  // instead of the colour, where given
 };
 
 struct Evaluation {

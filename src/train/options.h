@@ -27,7 +27,8 @@ struct TrainOptions {
   uint32_t test_fold = 0;
   std::vector<std::string> test_images;
   std::array<float, 3> bg_color = {0, 0, 0};
-  std::string bg_mode = "solid";  // solid, random
+  std::string bg_mode = "solid";  // solid, random, modulation, image
+  std::string bg_image;           // for bg_mode image
 
   // The run.
   uint32_t iterations = 30000;
@@ -93,7 +94,8 @@ void visit_options(Options& o, Visit&& visit) {
   visit("test_fold", o.test_fold, "hold out index % test-every == FOLD", "");
   visit("test_images", o.test_images, "hold out exactly these images (comma-separated names)", "");
   visit("bg_color", o.bg_color, "background, '#rrggbb' or r,g,b from 0 to 1", "--background-color");
-  visit("bg_mode", o.bg_mode, "background while training: solid or random", "");
+  visit("bg_mode", o.bg_mode, "background while training: solid, random, modulation or image", "");
+  visit("bg_image", o.bg_image, "background image, resized to each frame (--bg-mode image)", "");
   visit("iterations", o.iterations, "training steps",
         "-i --iter --total-train-iters --num-iters --max-steps --max-num-iterations");
   visit("steps_scaler", o.steps_scaler, "multiplies all step counts", "");

@@ -62,8 +62,11 @@ void Ranges::check_data() {
   for (const float channel : o.bg_color) {
     require(channel >= 0 && channel <= 1, "bg_color", "three numbers from 0 to 1", channel);
   }
-  require(o.bg_mode == "solid" || o.bg_mode == "random", "bg_mode", "solid or random",
-          "'" + o.bg_mode + "'");
+  const bool known_mode = o.bg_mode == "solid" || o.bg_mode == "random" ||
+                          o.bg_mode == "modulation" || o.bg_mode == "image";
+  require(known_mode, "bg_mode", "solid, random, modulation or image", "'" + o.bg_mode + "'");
+  require((o.bg_mode == "image") == !o.bg_image.empty(), "bg_image",
+          "a file with --bg-mode image, and none otherwise", "'" + o.bg_image + "'");
 }
 
 void Ranges::check_run() {

@@ -204,6 +204,12 @@ Result<void> Runner::recover(const Control& control) {
   }
   if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room(gate.need_rows));
   accepted_rows_ = control.counts.rows;
+  // Cuts of later steps met a closed gate and are still due.
+  const uint32_t step = step_of(gate.first_rejected);
+  for (size_t i = 0; i < forced_used_.size(); ++i) {
+    if (options_.test_capacity[i].step > step) forced_used_[i] = false;
+  }
+  random_step_ = step;
   // Everything recorded since was refused too. The queue is in order, so the reopening comes after
   // all of it.
   pending_.clear();

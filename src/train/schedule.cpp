@@ -49,7 +49,8 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.step = step;
   block.view = view;
   block.sh_degree = sh_degree(step);
-  for (int c = 0; c < 3; ++c) block.background[c] = options_.bg_color[static_cast<size_t>(c)];
+  const std::array<float, 3> background = background_at(options_, step);
+  std::copy(background.begin(), background.end(), block.background);
   block.rate_means = static_cast<float>(means_rate * scale_.normaliser / bias1);
   block.rate_scales = static_cast<float>(options_.scaling_lr / bias1);
   block.rate_rotations = static_cast<float>(options_.rotation_lr / bias1);
@@ -66,6 +67,25 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(options_.max_cap, ~0u));
   block.modes = options_.bg_mode == "random" ? kModeRandomBackground : 0;
   return block;
+}
+
+std::array<float, 3> background_at(const TrainOptions& options, uint32_t step) {
+  if (options.bg_mode != "modulation") return options.bg_color;
+  // TRAINING.md 2.7: three slow waves of different periods that fade out over the third quarter.
+  const double done = static_cast<double>(step) / options.iterations;
+  const double strength = done < 0.25   ? 1.0
+                          : done < 0.5  ? 1.0 - 2.0 * (done - 0.25)
+                          : done < 0.75 ? 0.5 - 2.0 * (done - 0.5)
+                                        : 0.0;
+  if (strength <= 0) return options.bg_color;
+  constexpr double kPeriods[3] = {37, 41, 43}, kTurn = 2.0 * 3.14159265358979323846;
+  std::array<float, 3> color;
+  for (size_t c = 0; c < 3; ++c) {
+    const double it = step + 1.0;
+    const double wave = std::sin(kTurn * (std::fmod(it, kPeriods[c]) / kPeriods[c] + static_cast<double>(c) / 3));
+    color[c] = static_cast<float>(std::clamp(0.5 * (1 + wave) * strength, 1e-4, 1 - 1e-4));
+  }
+  return color;
 }
 
 uint32_t ViewSampler::view_of(uint32_t step) {

@@ -2,6 +2,7 @@
 // same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -42,6 +43,10 @@ class Schedule {
   const TrainOptions& options_;
   SceneScale scale_;
 };
+
+/// The background colour of `step`: bg_color, or the modulation that keeps a model from baking one background
+/// in (TRAINING.md 2.7).
+std::array<float, 3> background_at(const TrainOptions& options, uint32_t step);
 
 /// Which training view (0..n_views-1) each step takes: a fresh random permutation per pass over the
 /// views.

@@ -128,6 +128,12 @@ Result<void> Run::load_blocking() {
       make_instance_buffers(*device_, std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count()),
                             workspace.pixels.n_tiles, /*with_gradients=*/true);
   state_->refinement = make_mcmc_scratch(state_->model);
+  if (!options_.bg_image.empty()) {
+    std::vector<FrameSize> all_sizes;
+    for (const View& view : dataset_.views) all_sizes.push_back(frame_size(view.camera));
+    MILLRACE_ASSIGN(state_->background,
+                    BackgroundImages::load(*device_, options_.bg_image, all_sizes));
+  }
 
   ImageLoaderOptions loader;
   loader.background = options_.bg_color;
@@ -242,7 +248,8 @@ Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
                                    *test_photographs_,
                                    kNearPlane * scale_.normaliser,
                                    sh_degree_after(steps),
-                                   options_.bg_color};
+                                   options_.bg_color,
+                                   &state_->background};
   MILLRACE_ASSIGN(Evaluation evaluation,
                   evaluate_blocking(inputs, final ? &folder_ : nullptr, observer_.warning));
   last_eval_ = evaluation.result;

@@ -8,7 +8,8 @@ namespace millrace {
 
 void train_step(TrainState& state, const StepInputs& in) {
   const FrameContext frame = {state.model, state.cameras,       in.step, state.workspace, in.size,
-                              in.capacity, /*with_depth=*/false};
+                              in.capacity, /*with_depth=*/false,
+                              state.background.of(in.size)};
   PixelBuffers& pixels = state.workspace.pixels;
 
   // Forward: image = render(model, camera), compared with the photograph. The gate decides in the

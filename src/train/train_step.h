@@ -4,6 +4,7 @@
 #include "data/scene_scale.h"
 #include "splat/render.h"
 #include "strategy/mcmc.h"
+#include "train/background_image.h"
 #include "train/schedule.h"
 
 namespace millrace {
@@ -14,6 +15,7 @@ struct TrainState {
   Tensor cameras;  // camera table of the training views
   Workspace workspace;
   McmcScratch refinement;
+  BackgroundImages background;
 };
 
 /// The inputs of one step, pinned by the caller until the step was accepted.

@@ -36,7 +36,8 @@ ViewRenderer::ViewRenderer(const Model& model, const std::vector<FrameSize>& siz
 
 Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, double near_plane,
                                                           uint32_t sh_degree,
-                                                          const std::array<float, 3>& background) {
+                                                          const std::array<float, 3>& background,
+                                                          const Tensor* background_image) {
   Device& device = *model_.device;
   const Tensor cameras = make_camera_table(device, {make_camera_record(camera, near_plane)});
   const FrameSize size = frame_size(camera);
@@ -51,7 +52,7 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
     block.sh_degree = sh_degree;
     std::copy(background.begin(), background.end(), block.background);
     const Tensor step = upload_step_block(device, block);
-    render_forward({model_, cameras, step, workspace_, size, 0, with_depth_});
+    render_forward({model_, cameras, step, workspace_, size, 0, with_depth_, background_image});
     const auto n = static_cast<int64_t>(uint64_t{size.width} * size.height);
     const Ticket image = read_later(workspace_.pixels.image.slice(0, 0, 3 * n));
     Ticket depth_alpha;

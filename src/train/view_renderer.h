@@ -24,7 +24,8 @@ class ViewRenderer {
   };
   /// One image, waiting for it (reason UserRead). Grows its own buffers on overflow.
   Result<Image> render_blocking(const Camera& camera, double near_plane, uint32_t sh_degree,
-                                const std::array<float, 3>& background);
+                                const std::array<float, 3>& background,
+                                const Tensor* background_image = nullptr);
 
  private:
   const Model& model_;

@@ -51,6 +51,21 @@ TileGeometry tile_geometry(const BlendArgs& args, uint32_t tile) {
 // The background of each pixel of the tile, channel by channel.
 void fill_background(const BlendArgs& args, const TileGeometry& t, float* background) {
   const StepBlock& step = *args.step;
+  if (args.background) {
+    const uint64_t plane = static_cast<uint64_t>(args.width) * args.height;
+    for (int c = 0; c < 3; ++c) {
+      for (int y = 0; y < t.rows; ++y) {
+        const uint8_t* row =
+            args.background + c * plane + static_cast<uint64_t>(t.y0 + y) * args.width + t.x0;
+        float* out = background + (c * kTile + y) * kTile;
+        for (int x = 0; x < kTile; ++x) {
+          out[x] = x < t.columns ? static_cast<float>(row[x]) * (1.0f / 255.0f) : 0.0f;
+        }
+      }
+      for (int i = t.rows * kTile; i < kTile * kTile; ++i) background[c * kTile * kTile + i] = 0.0f;
+    }
+    return;
+  }
   for (int c = 0; c < 3; ++c) {
     for (int i = 0; i < kTile * kTile; ++i) background[c * kTile * kTile + i] = step.background[c];
   }

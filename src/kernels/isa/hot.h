@@ -35,6 +35,7 @@ struct BlendArgs {
   const uint32_t* sorted_slots;  // [capacity] slots in (tile, depth) order
   const uint32_t* tile_ranges;   // [tiles,2] begin and end in sorted_slots
   uint32_t width, height, tiles_x;
+  const uint8_t* background;  // [3,H,W] or null: the step block's colour or random one
   // forward: outputs; backward: inputs
   float* image;          // [3,H,W]
   float* depth_alpha;    // [2,H,W] or null
