@@ -215,9 +215,9 @@ ImageScore score_image(const ImageF& render, const ImageF& photo) {
   if (render.width != photo.width || render.height != photo.height || render.pixels.empty() ||
       render.pixels.size() != photo.pixels.size() ||
       render.pixels.size() != 3ull * render.width * render.height) {
-    raise({ErrorCode::Internal, fmt::format("cannot score a {} x {} render against a {} x {} photo",
-                                            render.width, render.height, photo.width,
-                                            photo.height)});
+    raise(
+        {ErrorCode::Internal, fmt::format("cannot score a {} x {} render against a {} x {} photo",
+                                          render.width, render.height, photo.width, photo.height)});
   }
   const Pixels a = clamped(render), b = clamped(photo);
   const CrossFit fit = cross_fit(a, b);

@@ -22,8 +22,7 @@ BlendArgs blend_args(const KernelCall& call) {
   args.width = params.width;
   args.height = params.height;
   args.tiles_x = params.tiles_x;
-  const bool has_background =
-      call.size<uint8_t>(6) >= uint64_t{3} * params.width * params.height;
+  const bool has_background = call.size<uint8_t>(6) >= uint64_t{3} * params.width * params.height;
   args.background = has_background ? call.buffer<const uint8_t>(6) : nullptr;
   return args;
 }

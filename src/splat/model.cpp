@@ -17,12 +17,14 @@ constexpr const char* kLabel = "gaussians";
 uint64_t n_blocks(uint64_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
 
 Tensor empty_group(Device& device, uint64_t rows, uint32_t lanes, const char* label) {
-  return Tensor::empty(device, Shape{n_blocks(rows), std::max(lanes, 1u), kRowBlock}, Dtype::F32, label);
+  return Tensor::empty(device, Shape{n_blocks(rows), std::max(lanes, 1u), kRowBlock}, Dtype::F32,
+                       label);
 }
 
 // `fill(blocks)` writes the live rows of the zeroed host blocks.
 template <class Fill>
-ParameterGroup make_group(Device& device, uint64_t n, uint32_t lanes, uint64_t capacity, const Fill& fill) {
+ParameterGroup make_group(Device& device, uint64_t n, uint32_t lanes, uint64_t capacity,
+                          const Fill& fill) {
   ParameterGroup group;
   group.lanes = lanes;
   group.value = empty_group(device, capacity, lanes, kLabel);
@@ -69,7 +71,8 @@ std::vector<float> from_row_blocks(const float* blocks, uint64_t begin, uint64_t
   return rows;
 }
 
-Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, uint64_t row_capacity) {
+Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
+                 uint64_t row_capacity) {
   const uint64_t n = cloud.count();
   if (n == 0) raise({ErrorCode::Usage, "a model needs at least one Gaussian"});
   Model model;
@@ -85,8 +88,8 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, 
       }
     }
   };
-  model.geometry = make_group(
-      device, n, kGeometryLanes, model.row_capacity, [&](std::vector<float>& blocks) {
+  model.geometry =
+      make_group(device, n, kGeometryLanes, model.row_capacity, [&](std::vector<float>& blocks) {
         copy_lanes(blocks, kGeometryLanes, kLaneMean, cloud.means, 3, 3);
         copy_lanes(blocks, kGeometryLanes, kLaneScale, cloud.log_scales, 3, 3);
         copy_lanes(blocks, kGeometryLanes, kLaneRotation, cloud.rotations, 4, 4);
@@ -95,10 +98,9 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, 
       });
   const uint32_t lanes = 3 * static_cast<uint32_t>(sh_rest_count(max_sh_degree));
   const uint32_t given = 3 * static_cast<uint32_t>(sh_rest_count(cloud.sh_degree));
-  model.sh_rest =
-      make_group(device, n, lanes, model.row_capacity, [&](std::vector<float>& blocks) {
-        copy_lanes(blocks, lanes, 0, cloud.sh_rest, given, std::min(lanes, given));
-      });
+  model.sh_rest = make_group(device, n, lanes, model.row_capacity, [&](std::vector<float>& blocks) {
+    copy_lanes(blocks, lanes, 0, cloud.sh_rest, given, std::min(lanes, given));
+  });
 
   Control control = {};
   control.gate.accepted = kNoTransaction;
@@ -161,8 +163,8 @@ std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
     raise({ErrorCode::Internal,
            fmt::format("a snapshot of {} rows holds a model of {}", snapshot.row_bound, n)});
   }
-  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()), 0, n,
-                         lanes);
+  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()), 0,
+                         n, lanes);
 }
 
 GaussianCloud cloud_of(const ModelSnapshot& snapshot) {

@@ -1,4 +1,5 @@
-// Model: N Gaussians on a device with their Adam moments, and the control record (gate, counts, metrics).
+// Model: N Gaussians on a device with their Adam moments, and the control record (gate, counts,
+// metrics).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace millrace {
 
-/// A parameter group and its two Adam moments, each [ceil(capacity/32), lanes, 32] F32 (row_index() of
-/// kernels/splat_params.h addresses them). Groups with no lanes hold one unused block.
+/// A parameter group and its two Adam moments, each [ceil(capacity/32), lanes, 32] F32 (row_index()
+/// of kernels/splat_params.h addresses them). Groups with no lanes hold one unused block.
 struct ParameterGroup {
   uint32_t lanes = 0;
   Tensor value, first_moment, second_moment;
@@ -27,9 +28,10 @@ struct Model {
   Tensor control;           // [32] U32: one Control record
 };
 
-/// A model with the rows of `cloud` (SH cut or zero-padded to `max_sh_degree`), zero moments, an open gate, and
-/// room for `row_capacity` rows. Errors: OutOfMemory; Usage for an empty cloud.
-Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree, uint64_t row_capacity);
+/// A model with the rows of `cloud` (SH cut or zero-padded to `max_sh_degree`), zero moments, an
+/// open gate, and room for `row_capacity` rows. Errors: OutOfMemory; Usage for an empty cloud.
+Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
+                 uint64_t row_capacity);
 
 /// N on the device: a [1] U32 view of the control record, for ops that take a count.
 Tensor live_row_count(const Model& model);
@@ -58,6 +60,7 @@ std::vector<float> rows_of(const ModelSnapshot& snapshot, int index);
 /// A group's host form: [N, lanes] rows to blocks of 32.
 std::vector<float> to_row_blocks(const std::vector<float>& rows, uint64_t n_rows, uint32_t lanes);
 /// Rows [begin, end) of a group's blocks (as a ticket brings them) as [rows, lanes].
-std::vector<float> from_row_blocks(const float* blocks, uint64_t begin, uint64_t end, uint32_t lanes);
+std::vector<float> from_row_blocks(const float* blocks, uint64_t begin, uint64_t end,
+                                   uint32_t lanes);
 
 }  // namespace millrace

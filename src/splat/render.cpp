@@ -81,8 +81,9 @@ void render_forward(const FrameContext& frame) {
          params);
   launch(device, KernelId::blend_forward, n_tiles,
          {read(frame.step), read(model.control), read(rows.projected), read(instances.row),
-          read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)), write(pixels.image),
-          write(pixels.transmittance), write(pixels.last), write(pixels.depth_alpha)},
+          read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)),
+          write(pixels.image), write(pixels.transmittance), write(pixels.last),
+          write(pixels.depth_alpha)},
          params);
 }
 
@@ -91,12 +92,12 @@ void blend_backward(const FrameContext& frame) {
   InstanceBuffers& instances = frame.workspace.instances;
   PixelBuffers& pixels = frame.workspace.pixels;
   const FrameParams params = frame_params(frame);
-  launch(
-      *frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
-      {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
-       read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)), read(pixels.transmittance),
-       read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
-      params);
+  launch(*frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
+         {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
+          read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)),
+          read(pixels.transmittance), read(pixels.last), read(pixels.d_image),
+          read(pixels.error_map), write(instances.gradients)},
+         params);
 }
 
 void backward_with_adam(const FrameContext& frame) {

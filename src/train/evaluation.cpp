@@ -41,9 +41,9 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
     const auto begin = std::chrono::steady_clock::now();
     const Tensor* picture =
         in.background_images ? in.background_images->of(frame_size(view.camera)) : nullptr;
-    MILLRACE_ASSIGN(const ViewRenderer::Image image,
-                    renderer.render_blocking(view.camera, in.near_plane, in.sh_degree,
-                                             in.background, picture));
+    MILLRACE_ASSIGN(
+        const ViewRenderer::Image image,
+        renderer.render_blocking(view.camera, in.near_plane, in.sh_degree, in.background, picture));
     evaluation.result.seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (folder) MILLRACE_TRY(write_png16(folder->render(view.name), image.color));

@@ -82,7 +82,8 @@ std::array<float, 3> background_at(const TrainOptions& options, uint32_t step) {
   std::array<float, 3> color;
   for (size_t c = 0; c < 3; ++c) {
     const double it = step + 1.0;
-    const double wave = std::sin(kTurn * (std::fmod(it, kPeriods[c]) / kPeriods[c] + static_cast<double>(c) / 3));
+    const double wave =
+        std::sin(kTurn * (std::fmod(it, kPeriods[c]) / kPeriods[c] + static_cast<double>(c) / 3));
     color[c] = static_cast<float>(std::clamp(0.5 * (1 + wave) * strength, 1e-4, 1 - 1e-4));
   }
   return color;

@@ -44,8 +44,8 @@ class Schedule {
   SceneScale scale_;
 };
 
-/// The background colour of `step`: bg_color, or the modulation that keeps a model from baking one background
-/// in (TRAINING.md 2.7).
+/// The background colour of `step`: bg_color, or the modulation that keeps a model from baking one
+/// background in (TRAINING.md 2.7).
 std::array<float, 3> background_at(const TrainOptions& options, uint32_t step);
 
 /// Which training view (0..n_views-1) each step takes: a fresh random permutation per pass over the

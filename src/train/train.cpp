@@ -86,14 +86,17 @@ class Run {
 };
 
 Result<void> Run::load_blocking() {
-  MILLRACE_ASSIGN(folder_, open_output_folder(options_.output, options_.dataset, options_.overwrite));
+  MILLRACE_ASSIGN(folder_,
+                  open_output_folder(options_.output, options_.dataset, options_.overwrite));
   MILLRACE_ASSIGN(device_, open_training_device(options_.device, options_.threads));
   MILLRACE_ASSIGN(dataset_, load_dataset(options_.dataset, dataset_options(options_)));
-  for (const View& view : dataset_.views) (view.held_out ? test_views_ : train_views_).push_back(view);
+  for (const View& view : dataset_.views)
+    (view.held_out ? test_views_ : train_views_).push_back(view);
   if (train_views_.empty()) {
-    return Error{ErrorCode::Dataset,
-                 fmt::format("{}: every usable image is held out; lower --test-every or set it to 0",
-                             options_.dataset)};
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: every usable image is held out; lower --test-every or set it to 0",
+                    options_.dataset)};
   }
   if (observer_.loaded) observer_.loaded(dataset_, device_->info());
   for (const std::string& text : dataset_.notes) note(text);
@@ -123,7 +126,8 @@ Result<void> Run::load_blocking() {
   state_->cameras = make_camera_table(*device_, cameras);
   Workspace& workspace = state_->workspace;
   workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
-  workspace.pixels = make_pixel_buffers(*device_, sizes, /*with_gradients=*/true, /*with_depth=*/false);
+  workspace.pixels =
+      make_pixel_buffers(*device_, sizes, /*with_gradients=*/true, /*with_depth=*/false);
   workspace.instances =
       make_instance_buffers(*device_, std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count()),
                             workspace.pixels.n_tiles, /*with_gradients=*/true);
@@ -183,7 +187,8 @@ void Run::on_step(const StepMetrics& metrics) {
   progress.ssim = metrics.ssim;
   double mse = 0;
   for (const float value : recent_mse_) mse += value;
-  progress.train_psnr = -10 * std::log10(std::max(mse / static_cast<double>(recent_mse_.size()), 1e-10));
+  progress.train_psnr =
+      -10 * std::log10(std::max(mse / static_cast<double>(recent_mse_.size()), 1e-10));
   progress.gaussians = metrics.rows;
   progress.instances = metrics.instances;
   progress.steps_per_second = meter_->recent_steps_per_second();
@@ -232,7 +237,8 @@ Result<void> Run::train_blocking() {
 }
 
 Result<void> Run::save_ply_blocking(uint32_t steps) {
-  ModelSnapshot snapshot = read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
+  ModelSnapshot snapshot =
+      read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
   MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.save"}));
   const GaussianCloud cloud = cloud_of(snapshot);
   snapshot = ModelSnapshot();
@@ -243,13 +249,9 @@ Result<void> Run::save_ply_blocking(uint32_t steps) {
 }
 
 Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
-  const EvaluationInputs inputs = {state_->model,
-                                   test_views_,
-                                   *test_photographs_,
-                                   kNearPlane * scale_.normaliser,
-                                   sh_degree_after(steps),
-                                   options_.bg_color,
-                                   &state_->background};
+  const EvaluationInputs inputs = {
+      state_->model,          test_views_,       *test_photographs_, kNearPlane * scale_.normaliser,
+      sh_degree_after(steps), options_.bg_color, &state_->background};
   MILLRACE_ASSIGN(Evaluation evaluation,
                   evaluate_blocking(inputs, final ? &folder_ : nullptr, observer_.warning));
   last_eval_ = evaluation.result;

@@ -7,8 +7,13 @@
 namespace millrace {
 
 void train_step(TrainState& state, const StepInputs& in) {
-  const FrameContext frame = {state.model, state.cameras,       in.step, state.workspace, in.size,
-                              in.capacity, /*with_depth=*/false,
+  const FrameContext frame = {state.model,
+                              state.cameras,
+                              in.step,
+                              state.workspace,
+                              in.size,
+                              in.capacity,
+                              /*with_depth=*/false,
                               state.background.of(in.size)};
   PixelBuffers& pixels = state.workspace.pixels;
 
