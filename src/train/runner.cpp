@@ -66,7 +66,6 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
 }
 
 Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&)>& accepted) {
-  const std::atomic<bool> never = false;
   for (;;) {
     MILLRACE_TRY(device_.wait_blocking(device_.submit(), {WaitReason::UserRead, "trainer.settle"}));
     const uint64_t before = replays_;
