@@ -1,0 +1,57 @@
+// Setting up a Runner as train() does, with room chosen by the test.
+#include "train/runner_bench.h"
+
+#include <algorithm>
+
+#include "train/open_device.h"
+#include "train/scene.h"
+
+namespace millrace::test {
+
+RunnerBench::RunnerBench(const TrainOptions& given, Room room)
+    : options(given),
+      device(open_training_device(given.device, given.threads).or_raise()),
+      scale(scene_scale(tiny_dataset())) {
+  const GaussianCloud cloud = initial_cloud(tiny_dataset(), options, nullptr);
+  initial_rows = cloud.count();
+  const uint64_t rows = room.rows ? std::max(room.rows, cloud.count()) : uint64_t{4096};
+  state.model = make_model(device, cloud, static_cast<int>(options.sh_degree), rows);
+  std::vector<View> views;
+  std::vector<CameraRecord> cameras;
+  std::vector<FrameSize> sizes;
+  for (const View& view : tiny_dataset().views) {
+    if (view.held_out) continue;
+    views.push_back(view);
+    cameras.push_back(make_camera_record(view.camera, kNearPlane * scale.normaliser));
+    sizes.push_back(frame_size(view.camera));
+  }
+  state.cameras = make_camera_table(device, cameras);
+  state.workspace.rows = make_row_buffers(device, state.model.row_capacity);
+  state.workspace.pixels = make_pixel_buffers(device, sizes, true, false);
+  state.workspace.instances = make_instance_buffers(
+      device, room.instances ? room.instances : 1u << 18, state.workspace.pixels.n_tiles, true);
+  state.refinement = make_mcmc_scratch(state.model);
+  ImageLoaderOptions loader;
+  loader.artificial_delay_ms = options.test_decode_delay_ms;
+  photographs = std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes);
+  photographs->preload_blocking({0}, {}).or_raise();
+  runner = std::make_unique<Runner>(device, options, scale, state, *photographs, sizes);
+}
+
+Result<void> RunnerBench::run_blocking(uint32_t end_step) {
+  const auto take = [&](const StepMetrics& metrics) { accepted.push_back(metrics); };
+  MILLRACE_TRY(runner->run_until_blocking(end_step, stop, take));
+  return runner->settle_blocking(take);
+}
+
+std::string RunnerBench::hash_blocking() {
+  return state_sha256_blocking(state.model, {runner->next_step(), options.seed}).or_raise();
+}
+
+uint64_t RunnerBench::rows_blocking() {
+  const Ticket control = read_later(state.model.control);
+  device.wait_blocking(device.submit(), {WaitReason::Test, "test.rows"}).or_raise();
+  return control.as<Control>().counts.rows;
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,239 @@
+// The sticky gate's host side: replays are exact, storage grows in flight, and steady steps never
+// wait.
+#include "train/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "train/runner_bench.h"
+
+namespace millrace::test {
+namespace {
+
+constexpr uint32_t kSteps = 80;  // refinements, three SH degrees and three reorderings
+
+// The state after kSteps with room for everything from the start.
+const std::string& reference_hash() {
+  static const std::string hash = [] {
+    RunnerBench bench(tiny_options(kSteps));
+    bench.run_blocking(kSteps).or_raise();
+    EXPECT_EQ(bench.runner->replays(), 0u);
+    EXPECT_GT(bench.rows_blocking(), bench.initial_rows) << "the run must refine";
+    return bench.hash_blocking();
+  }();
+  return hash;
+}
+
+std::vector<uint32_t> steps_of(const std::vector<StepMetrics>& metrics) {
+  std::vector<uint32_t> steps;
+  for (const StepMetrics& m : metrics) steps.push_back(m.step);
+  return steps;
+}
+
+std::vector<uint32_t> first_steps(uint32_t n) {
+  std::vector<uint32_t> steps(n);
+  std::iota(steps.begin(), steps.end(), 0u);
+  return steps;
+}
+
+TEST(Replay, AForcedCapacityAtSeveralStepsGivesTheSameStateAndOneReplayEach) {
+  TrainOptions options = tiny_options(kSteps);
+  // The first step, a refinement's and a reordering's step, and the last one.
+  options.test_capacity = {{1, 0}, {1, 20}, {1, 25}, {1, 50}, {1, kSteps - 1}};
+  RunnerBench bench(options);
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+  EXPECT_EQ(bench.runner->replays(), 5u);
+}
+
+TEST(Replay, AForcedCapacityAtConsecutiveStepsGivesTheSameStateAndOneReplayEach) {
+  TrainOptions options = tiny_options(kSteps);
+  options.test_capacity = {{1, 19}, {1, 20}, {1, 21}, {1, 22}};
+  RunnerBench bench(options);
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+  EXPECT_EQ(bench.runner->replays(), 4u);
+}
+
+TEST(Replay, EveryStepIsAcceptedOnceAndInOrder) {
+  TrainOptions options = tiny_options(kSteps);
+  options.test_capacity = {{1, 0}, {1, 20}, {1, 21}, {1, 79}};
+  RunnerBench bench(options);
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(steps_of(bench.accepted), first_steps(kSteps));
+}
+
+TEST(Replay, RandomCapacitiesGiveTheSameStateForEverySeed) {
+  uint64_t replays = 0;
+  for (const uint64_t seed : {1ull, 2ull, 3ull, 4ull, 5ull}) {
+    TrainOptions options = tiny_options(kSteps);
+    options.seed = seed;
+    RunnerBench roomy(options);
+    ASSERT_TRUE(roomy.run_blocking(kSteps).ok());
+    ASSERT_EQ(roomy.runner->replays(), 0u);
+    options.test_capacity_random = 0.1;
+    RunnerBench cut(options);
+    ASSERT_TRUE(cut.run_blocking(kSteps).ok());
+    EXPECT_EQ(cut.hash_blocking(), roomy.hash_blocking()) << "seed " << seed;
+    EXPECT_EQ(steps_of(cut.accepted), first_steps(kSteps));
+    replays += cut.runner->replays();
+  }
+  // A draw of exactly the need passes, and needs are known late: far from every draw closes the
+  // gate.
+  EXPECT_GE(replays, 10u);
+}
+
+TEST(Replay, StoppingAndGoingOnBetweenRandomCapacitiesGivesTheSameState) {
+  TrainOptions options = tiny_options(kSteps);
+  options.test_capacity_random = 0.3;
+  RunnerBench bench(options);
+  for (const uint32_t end : {1u, 2u, 21u, 22u, 50u, kSteps}) {
+    ASSERT_TRUE(bench.run_blocking(end).ok());
+    ASSERT_EQ(bench.runner->next_step(), end);
+    ASSERT_EQ(steps_of(bench.accepted), first_steps(end));
+  }
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+  EXPECT_GT(bench.runner->replays(), 0u);
+}
+
+TEST(Growth, TooFewInstancesAtFirstGiveTheSameState) {
+  RunnerBench bench(tiny_options(kSteps), {.rows = 0, .instances = 1});
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+  EXPECT_GE(bench.runner->replays(), 1u);
+  EXPECT_LE(bench.runner->replays(), 3u) << "growth must serve the frames to come too";
+}
+
+TEST(Growth, RowsGrowInFlightToTheSameState) {
+  RunnerBench bench(tiny_options(kSteps), {.rows = 1, .instances = 0});
+  const uint64_t room = bench.state.model.row_capacity;
+  ASSERT_LT(room, bench.initial_rows + kRowBlock);
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_GT(bench.state.model.row_capacity, room);
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+}
+
+TEST(Growth, RowsFollowTheClosedFormUpToTheCap) {
+  TrainOptions options = tiny_options(kSteps);
+  RunnerBench free(options), capped(options, {.rows = 1, .instances = 1});
+  ASSERT_TRUE(free.run_blocking(kSteps).ok());
+  uint64_t n = free.initial_rows;
+  for (const StepMetrics& m : free.accepted) {
+    EXPECT_EQ(m.rows, n) << "step " << m.step;
+    if (m.step > 5 && m.step % 10 == 0) n += n / 20;
+  }
+  EXPECT_EQ(free.rows_blocking(), n);
+  capped.options.max_cap = capped.initial_rows + 30;
+  ASSERT_TRUE(capped.run_blocking(kSteps).ok());
+  EXPECT_EQ(capped.rows_blocking(), capped.initial_rows + 30);
+}
+
+TEST(Growth, RowsAndCapacitiesThatRunOutTogetherGiveTheSameState) {
+  TrainOptions options = tiny_options(kSteps);
+  options.test_capacity_random = 0.2;
+  options.test_capacity = {{1, 10}, {1, 20}, {1, 30}};
+  RunnerBench bench(options, {.rows = 1, .instances = 1});
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+}
+
+TEST(Waits, AreForPacingAloneWithRefinementAndReordering) {
+  RunnerBench bench(tiny_options(kSteps));
+  const uint64_t before = bench.device.ledger().count_except_pacing();
+  ASSERT_TRUE(bench.runner->run_until_blocking(kSteps, bench.stop, {}).ok());
+  EXPECT_EQ(bench.device.ledger().count_except_pacing(), before);
+  for (const QueueEvent& event : bench.device.events) {
+    if (event.kind == QueueEvent::kWait) {
+      EXPECT_EQ(event.reason, WaitReason::Pacing);
+    }
+  }
+  int n_pacing_sites = 0;
+  for (const WaitRecord& row : bench.device.ledger().records()) {
+    if (row.reason != WaitReason::Pacing) continue;
+    ++n_pacing_sites;
+    EXPECT_EQ(row.site, "trainer.pacing");
+  }
+  EXPECT_LE(n_pacing_sites, 1);
+}
+
+TEST(Waits, PacingIsForTheStepThreeBackAndNeverForANewerPoint) {
+  TrainOptions options = tiny_options(kSteps);
+  options.stop_refine = 0;
+  options.morton_interval = 0;  // one submit per step
+  RunnerBench bench(options);
+  bench.device.events.clear();
+  ASSERT_TRUE(bench.runner->run_until_blocking(kSteps, bench.stop, {}).ok());
+  std::vector<Point> submits;
+  uint32_t n_waits = 0;
+  for (const QueueEvent& event : bench.device.events) {
+    if (event.kind == QueueEvent::kSubmit) {
+      submits.push_back(event.point);
+      continue;
+    }
+    ASSERT_GE(submits.size(), kRunAhead);
+    EXPECT_EQ(event.point, submits[submits.size() - kRunAhead]);
+    ++n_waits;
+  }
+  EXPECT_EQ(submits.size(), kSteps);
+  EXPECT_EQ(n_waits, kSteps - kRunAhead);
+}
+
+TEST(Waits, PacingIsForNoNewerPointWithRefinementsAndReplays) {
+  TrainOptions options = tiny_options(kSteps);
+  options.test_capacity_random = 0.2;
+  RunnerBench bench(options);
+  bench.device.events.clear();
+  ASSERT_TRUE(bench.runner->run_until_blocking(kSteps, bench.stop, {}).ok());
+  std::vector<Point> submits;
+  for (const QueueEvent& event : bench.device.events) {
+    if (event.kind == QueueEvent::kSubmit) {
+      submits.push_back(event.point);
+    } else {
+      ASSERT_EQ(event.reason, WaitReason::Pacing);
+      ASSERT_GE(submits.size(), kRunAhead);
+      EXPECT_LE(event.point, submits[submits.size() - kRunAhead]);
+    }
+  }
+}
+
+TEST(Stopping, TheStopFlagEndsTheRunAtAStepAndItCanGoOn) {
+  RunnerBench bench(tiny_options(kSteps));
+  const auto take = [&](const StepMetrics& metrics) {
+    bench.accepted.push_back(metrics);
+    if (metrics.step == 30) bench.stop = true;
+  };
+  ASSERT_TRUE(bench.runner->run_until_blocking(kSteps, bench.stop, take).ok());
+  ASSERT_TRUE(bench.runner->settle_blocking(take).ok());
+  EXPECT_GE(bench.accepted.size(), 31u);
+  EXPECT_LE(bench.accepted.size(), 31 + kRunAhead + 1);
+  bench.stop = false;
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(steps_of(bench.accepted), first_steps(kSteps));
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+}
+
+TEST(Divergence, AbsurdRatesEndInATypedErrorOrAFiniteLoss) {
+  for (const char* rate : {"means", "scales", "sh0", "opacity", "all"}) {
+    SCOPED_TRACE(rate);
+    const std::string name = rate;
+    TrainOptions options = tiny_options(kSteps);
+    const bool all = name == "all";
+    if (all || name == "means") options.means_lr = 1e30;
+    if (all || name == "scales") options.scaling_lr = 1e30;
+    if (all || name == "sh0") options.sh0_lr = 1e30;
+    if (all || name == "opacity") options.opacity_lr = 1e30;
+    RunnerBench bench(options);
+    const Result<void> ran = bench.run_blocking(kSteps);
+    if (ran.ok()) {
+      for (const StepMetrics& m : bench.accepted) ASSERT_TRUE(std::isfinite(m.loss)) << m.step;
+    } else {
+      EXPECT_EQ(ran.error().code, ErrorCode::Diverged) << ran.error().message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::test
