@@ -55,12 +55,25 @@ static inline bool any(vi mask) {
 
 /// Sum of the lanes, halves first: the same order on every run.
 static inline float sum(vf v) {
+#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(__AVX512F__)
+  __m256 halves[2];
+  __builtin_memcpy(halves, &v, sizeof(v));
+  const __m256 eight = _mm256_add_ps(halves[0], halves[1]);
+#else
+  const __m256 eight = (__m256)v;
+#endif
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+#else
   float lanes[kWidth];
   store(lanes, v);
   for (int half = kWidth / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
   }
   return lanes[0];
+#endif
 }
 
 static inline vf sqrt(vf v) {
