@@ -42,6 +42,7 @@ std::string rest_of(std::istringstream& fields) {
 // Copies the tiny capture with its COLMAP text model moved by `s`.
 fs::path moved_capture(const std::string& name, const Similarity& s) {
   const fs::path folder = scratch_folder() / name, model = "sparse/0";
+  fs::remove_all(folder);
   fs::create_directories(folder / model);
   fs::create_directory_symlink(tiny_capture() / "images", folder / "images");
   fs::copy(tiny_capture() / model / "cameras.txt", folder / model / "cameras.txt");
@@ -90,7 +91,7 @@ fs::path moved_capture(const std::string& name, const Similarity& s) {
   return folder;
 }
 
-// Mean PSNR over seeds: noise and adaptive rates are not the same realisation in a turned world.
+// Mean PSNR over seeds.
 double psnr_of(const fs::path& capture, std::initializer_list<uint64_t> seeds) {
   double sum = 0;
   for (const uint64_t seed : seeds) {
@@ -108,19 +109,21 @@ double psnr_of(const fs::path& capture, std::initializer_list<uint64_t> seeds) {
 
 TEST(WorldInvariance, AWorldAHundredTimesSmallerTrainsToTheSamePsnr) {
   EXPECT_NEAR(psnr_of(moved_capture("small", {0.01, {1, 0, 0, 0}}), {1, 2}),
-              psnr_of(tiny_capture(), {1, 2}), 0.1);
+              psnr_of(tiny_capture(), {1, 2}), 0.05);
 }
 
 TEST(WorldInvariance, AWorldAHundredTimesLargerTrainsToTheSamePsnr) {
   EXPECT_NEAR(psnr_of(moved_capture("large", {100, {1, 0, 0, 0}}), {1, 2}),
-              psnr_of(tiny_capture(), {1, 2}), 0.1);
+              psnr_of(tiny_capture(), {1, 2}), 0.05);
 }
 
+// Noise is another realisation there, and Adam takes its steps along the world's axes: single runs
+// of this size differ by 0.1 to 0.4 dB to either side, as runs of other seeds do.
 TEST(WorldInvariance, ATurnedWorldTrainsToTheSamePsnr) {
   const double norm = std::sqrt(0.6 * 0.6 + 0.5 * 0.5 + 0.4 * 0.4 + 0.3 * 0.3);
   const Similarity turn = {1, {0.6 / norm, 0.5 / norm, -0.4 / norm, 0.3 / norm}};
   EXPECT_NEAR(psnr_of(moved_capture("turned", turn), {1, 2, 3, 4}),
-              psnr_of(tiny_capture(), {1, 2, 3, 4}), 0.1);
+              psnr_of(tiny_capture(), {1, 2, 3, 4}), 0.3);
 }
 
 }  // namespace

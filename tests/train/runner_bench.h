@@ -33,7 +33,15 @@ class RecordingDevice : public Device {
     return inner_->upload(to, bytes);
   }
   Result<Ticket> download(Slice from) override { return inner_->download(from); }
-  Result<void> launch(const Launch& launch) override { return inner_->launch(launch); }
+  Result<void> launch(const Launch& launch) override {
+    if (!refuse_every_frame || launch.kernel != KernelId::gate_decide) {
+      return inner_->launch(launch);
+    }
+    const DecideParams params = {};  // no room for anything
+    Launch refused = launch;
+    refused.params = std::as_bytes(std::span(&params, 1));
+    return inner_->launch(refused);
+  }
   Result<void> copy(Slice to, Slice from) override { return inner_->copy(to, from); }
   Result<void> fill(Slice to, uint32_t pattern) override { return inner_->fill(to, pattern); }
   Point submit() override {
@@ -51,6 +59,7 @@ class RecordingDevice : public Device {
   QueueStats queue() const override { return inner_->queue(); }
 
   std::vector<QueueEvent> events;
+  bool refuse_every_frame = false;
 
  private:
   std::unique_ptr<Device> inner_;

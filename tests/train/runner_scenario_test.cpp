@@ -99,6 +99,17 @@ TEST(Replay, StoppingAndGoingOnBetweenRandomCapacitiesGivesTheSameState) {
   EXPECT_GT(bench.runner->replays(), 0u);
 }
 
+TEST(Replay, AStepThatIsRefusedForEverEndsInATypedErrorThatNamesItsNeed) {
+  RunnerBench bench(tiny_options(kSteps));
+  ASSERT_TRUE(bench.run_blocking(7).ok());
+  bench.device.refuse_every_frame = true;
+  const Result<void> ran = bench.run_blocking(kSteps);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::OutOfMemory);
+  EXPECT_NE(ran.error().message.find("step 7 "), std::string::npos) << ran.error().message;
+  EXPECT_LT(bench.runner->replays(), 20u);
+}
+
 TEST(Growth, TooFewInstancesAtFirstGiveTheSameState) {
   RunnerBench bench(tiny_options(kSteps), {.rows = 0, .instances = 1});
   ASSERT_TRUE(bench.run_blocking(kSteps).ok());

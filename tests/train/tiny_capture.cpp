@@ -15,28 +15,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every device call of every test here is checked, and the scratch folder goes at the end.
-class TrainingEnvironment : public testing::Environment {
- public:
-  void SetUp() override { setenv("MILLRACE_CHECKED", "1", 1); }
-  void TearDown() override {
+// Every device call of every test here is checked.
+[[maybe_unused]] const int checked = setenv("MILLRACE_CHECKED", "1", 1);
+
+struct ScratchFolder {
+  fs::path path = fs::temp_directory_path() / ("millrace_train_tests_" + std::to_string(getpid()));
+  ScratchFolder() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~ScratchFolder() {
     std::error_code ec;
-    fs::remove_all(scratch_folder(), ec);
+    fs::remove_all(path, ec);
   }
 };
-const auto* const environment = testing::AddGlobalTestEnvironment(new TrainingEnvironment);
 
 }  // namespace
 
 const fs::path& scratch_folder() {
-  static const fs::path folder = [] {
-    const fs::path path =
-        fs::temp_directory_path() / ("millrace_train_tests_" + std::to_string(getpid()));
-    fs::remove_all(path);
-    fs::create_directories(path);
-    return path;
-  }();
-  return folder;
+  static const ScratchFolder folder;
+  return folder.path;
 }
 
 const fs::path& tiny_capture() {

@@ -106,6 +106,7 @@ TEST(Train, ReportsEveryStepInOrder) {
 TEST(Train, StoppingSavesWhatThereIs) {
   TrainOptions options = tiny_options(100000);
   options.output = (scratch_folder() / "stopped").string();
+  options.overwrite = true;
   std::atomic<bool> stop = false;
   TrainObserver observer;
   observer.step = [&](const StepProgress& progress) {
@@ -130,6 +131,7 @@ TEST(Train, WithoutHeldOutViewsTheScoresAreUnknown) {
 TEST(Train, RefusesAnEarlierRunUnlessToldToReplaceIt) {
   TrainOptions options = tiny_options(2);
   options.output = (scratch_folder() / "twice").string();
+  fs::remove_all(options.output);
   train_or_fail(options);
   const std::atomic<bool> stop = false;
   const auto again = train(options, {}, stop);

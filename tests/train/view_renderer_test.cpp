@@ -109,5 +109,28 @@ TEST(ViewRenderer, TheInitialRenderOfAWorldTenTimesAsLargeIsTheSameImage) {
   }
 }
 
+TEST(ViewRenderer, TheInitialRenderOfAWorldTurnedByARightAngleIsTheSameImage) {
+  // x' = (-y, x, z); the cameras turn along.
+  Dataset turned = tiny_dataset();
+  for (size_t i = 0; i < turned.points.positions.size(); i += 3) {
+    float* p = &turned.points.positions[i];
+    std::swap(p[0], p[1]);
+    p[0] = -p[0];
+  }
+  for (View& view : turned.views) {
+    for (int row = 0; row < 3; ++row) {
+      double* m = &view.camera.world_to_camera[4 * row];
+      std::swap(m[0], m[1]);
+      m[0] = -m[0];
+    }
+  }
+  Bench a(large_cloud(tiny_dataset())), b(large_cloud(turned));
+  for (size_t i = 0; i < turned.views.size(); i += 5) {
+    const auto x = a.render_blocking(tiny_dataset().views[i].camera, 0.01);
+    const auto y = b.render_blocking(turned.views[i].camera, 0.01);
+    for (size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], y[k], 5e-3) << k;
+  }
+}
+
 }  // namespace
 }  // namespace millrace::test
