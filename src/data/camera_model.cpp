@@ -59,6 +59,12 @@ Result<void> check_lens(const Lens& lens, std::string_view where) {
        {lens.fx, lens.fy, lens.cx, lens.cy, lens.k1, lens.k2, lens.p1, lens.p2}) {
     if (!std::isfinite(value)) return refuse("a camera parameter is not a finite number");
   }
+  for (const double value : {lens.fx, lens.fy, lens.cx, lens.cy}) {
+    // Far beyond any lens; larger ones overflow single precision when rays are squared.
+    if (std::abs(value) > 1e9) {
+      return refuse(fmt::format("a camera parameter of {} pixels is not usable", value));
+    }
+  }
   if (!(lens.fx > 0 && lens.fy > 0)) {
     return refuse(fmt::format("the focal length {} x {} is not above zero", lens.fx, lens.fy));
   }

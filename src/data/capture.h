@@ -14,6 +14,9 @@
 
 namespace millrace {
 
+/// Positions beyond it are taken for damage: they overflow single precision once squared.
+inline constexpr double kFarthest = 1e15;  // world units
+
 /// One photograph as the capture describes it.
 struct RawView {
   std::string name;
@@ -37,7 +40,7 @@ struct RawCapture {
 };
 
 /// A pose as world-to-camera from a quaternion (w, x, y, z; any length) and a translation; none if
-/// a number is not finite or the quaternion has no direction.
+/// a number is not finite, the camera is beyond kFarthest, or the quaternion has no direction.
 std::optional<std::array<double, 12>> pose_from_quaternion(const std::array<double, 4>& q,
                                                            const std::array<double, 3>& t);
 

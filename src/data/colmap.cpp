@@ -89,7 +89,7 @@ std::optional<std::array<double, 12>> pose_from_quaternion(const std::array<doub
     largest = std::max(largest, std::abs(value));
   }
   for (const double value : t) {
-    if (!std::isfinite(value)) return std::nullopt;
+    if (!(std::abs(value) <= kFarthest)) return std::nullopt;
   }
   // Below this a quaternion is noise: rounding has already destroyed its direction.
   if (largest < 1e-12) return std::nullopt;

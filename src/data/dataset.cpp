@@ -318,7 +318,8 @@ void drop_non_finite(Dataset& dataset) {
   size_t kept = 0;
   for (size_t i = 0; i < cloud.count(); ++i) {
     const float* p = &cloud.positions[3 * i];
-    if (!std::isfinite(p[0]) || !std::isfinite(p[1]) || !std::isfinite(p[2])) continue;
+    const auto is_usable = [](float value) { return std::abs(value) <= kFarthest; };
+    if (!is_usable(p[0]) || !is_usable(p[1]) || !is_usable(p[2])) continue;
     for (size_t k = 0; k < 3; ++k) {
       cloud.positions[3 * kept + k] = cloud.positions[3 * i + k];
       cloud.colors[3 * kept + k] = cloud.colors[3 * i + k];
@@ -327,7 +328,7 @@ void drop_non_finite(Dataset& dataset) {
   }
   if (kept < cloud.count()) {
     dataset.warnings.push_back(
-        fmt::format("{} points have no finite position and are dropped", cloud.count() - kept));
+        fmt::format("{} points have no usable position and are dropped", cloud.count() - kept));
   }
   cloud.positions.resize(3 * kept);
   cloud.colors.resize(3 * kept);

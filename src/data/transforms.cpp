@@ -83,7 +83,7 @@ std::optional<std::array<double, 12>> pose_of(const Json& frame) {
     for (size_t c = 0; c < 4; ++c) {
       if (!row[c].is_number()) return std::nullopt;
       m[r][c] = row[c].get<double>();
-      if (!std::isfinite(m[r][c])) return std::nullopt;
+      if (!(std::abs(m[r][c]) <= kFarthest)) return std::nullopt;
     }
   }
   // Columns 1 and 2 are flipped: OpenGL looks along -z with y up, COLMAP along +z with y down.

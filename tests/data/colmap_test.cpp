@@ -61,6 +61,7 @@ TEST(Colmap, PosesWithoutADirectionOrANumberAreNone) {
   EXPECT_FALSE(pose_from_quaternion({5e-324, 0, 0, 0}, {0, 0, 0}));
   EXPECT_FALSE(pose_from_quaternion({nan, 0, 0, 1}, {0, 0, 0}));
   EXPECT_FALSE(pose_from_quaternion({1, 0, 0, 0}, {0, std::numeric_limits<double>::infinity(), 0}));
+  EXPECT_FALSE(pose_from_quaternion({1, 0, 0, 0}, {0, -1e300, 0}));  // overflows float
   EXPECT_TRUE(pose_from_quaternion({1e200, 0, 0, 1e200}, {0, 0, 0}));
 }
 

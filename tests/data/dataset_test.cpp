@@ -219,5 +219,14 @@ TEST(Dataset, PointsWithoutAPositionAreDropped) {
   EXPECT_TRUE(any_contains(dataset.warnings, "1 points"));
 }
 
+TEST(Dataset, PointsSoFarThatTrainingOverflowsAreDropped) {
+  Capture capture(2);
+  capture.model.points.push_back({0, 1e37, 0});
+  capture.model.write_binary(capture.folder / "sparse/0");
+  const Dataset dataset = capture.load().or_raise();
+  EXPECT_EQ(dataset.points.count(), 3u);
+  EXPECT_TRUE(any_contains(dataset.warnings, "1 points"));
+}
+
 }  // namespace
 }  // namespace millrace::test

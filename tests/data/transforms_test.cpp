@@ -93,6 +93,21 @@ TEST(Transforms, DistortionIsUndistortedAndFisheyeRefused) {
   EXPECT_NE(load(folder.path()).error().message.find("k3"), std::string::npos);
 }
 
+TEST(Transforms, NumbersThatOverflowTrainingAreNoPoseAndNoLens) {
+  TempFolder folder;
+  for (const char* name : {"a.png", "b.png"}) write_png(folder / name, gradient_image(32, 24));
+  const std::string frames = "\"frames\":[" + frame("a.png") + "," +
+                             frame("b.png", "", "[[1,0,0,1e300],[0,1,0,0],[0,0,1,4]]") + "]}";
+  write_bytes(folder / "transforms.json", "{\"fl_x\":30," + frames);
+  const Dataset dataset = load(folder.path()).or_raise();
+  EXPECT_EQ(dataset.views.size(), 1u);
+  EXPECT_TRUE(any_contains(dataset.warnings, "b.png"));
+  write_bytes(folder / "transforms.json", "{\"fl_x\":30,\"cx\":1e300," + frames);
+  const Result<Dataset> bad_lens = load(folder.path());
+  ASSERT_FALSE(bad_lens.ok());
+  EXPECT_NE(bad_lens.error().message.find("a.png"), std::string::npos) << bad_lens.error().message;
+}
+
 TEST(Transforms, UnusableFramesAreSkippedAndNamed) {
   TempFolder folder;
   write_bytes(folder / "transforms.json",
