@@ -86,6 +86,20 @@ TEST(Replay, RandomCapacitiesGiveTheSameStateForEverySeed) {
   EXPECT_GE(replays, 10u);
 }
 
+TEST(Replay, RandomBackgroundsGiveTheSameState) {
+  TrainOptions options = tiny_options(kSteps);
+  options.bg_mode = "random";
+  RunnerBench roomy(options);
+  ASSERT_TRUE(roomy.run_blocking(kSteps).ok());
+  const std::string hash = roomy.hash_blocking();
+  EXPECT_NE(hash, reference_hash());
+  options.test_capacity_random = 0.2;
+  RunnerBench cut(options);
+  ASSERT_TRUE(cut.run_blocking(kSteps).ok());
+  EXPECT_GT(cut.runner->replays(), 0u);
+  EXPECT_EQ(cut.hash_blocking(), hash);
+}
+
 TEST(Replay, StoppingAndGoingOnBetweenRandomCapacitiesGivesTheSameState) {
   TrainOptions options = tiny_options(kSteps);
   options.test_capacity_random = 0.3;
