@@ -14,6 +14,7 @@
 #include "io/cameras_json.h"
 #include "io/ply.h"
 #include "train/evaluation.h"
+#include "train/finite_rows.h"
 #include "train/open_device.h"
 #include "train/output.h"
 #include "train/run_meter.h"
@@ -240,11 +241,26 @@ Result<void> Run::save_ply_blocking(uint32_t steps) {
   ModelSnapshot snapshot =
       read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
   MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.save"}));
-  const GaussianCloud cloud = cloud_of(snapshot);
+  GaussianCloud cloud = cloud_of(snapshot);
   snapshot = ModelSnapshot();
-  summary_.ply = folder_.ply(steps);
-  MILLRACE_TRY(write_gaussian_ply(summary_.ply, cloud));
-  say_saved(summary_.ply);
+  const uint64_t n = cloud.count(), n_dropped = drop_non_finite_rows(cloud);
+  if (n_dropped > 0) {
+    warn(
+        fmt::format("{} of {} Gaussians hold no numbers any more and are not saved", n_dropped, n));
+  }
+  if (cloud.count() > 0) {
+    summary_.ply = folder_.ply(steps);
+    MILLRACE_TRY(write_gaussian_ply(summary_.ply, cloud));
+    say_saved(summary_.ply);
+  }
+  if (2 * n_dropped > n) {
+    return Error{
+        ErrorCode::Diverged,
+        fmt::format(
+            "training diverged: after {} steps {} of {} Gaussians hold no numbers. Lower the "
+            "learning rates (--means-lr, --scaling-lr, ...)",
+            steps, n_dropped, n)};
+  }
   return {};
 }
 

@@ -1,0 +1,13 @@
+// What of a model can be saved: rows whose every value is a number.
+#pragma once
+
+#include <cstdint>
+
+#include "base/gaussian_cloud.h"
+
+namespace millrace {
+
+/// Removes the rows that hold an infinity or a NaN; returns how many there were.
+uint64_t drop_non_finite_rows(GaussianCloud& cloud);
+
+}  // namespace millrace
