@@ -134,14 +134,20 @@ void Observer::on_step(const StepProgress& p) {
 
 void Observer::on_evaluated(const EvalResult& r) {
   context_.console.end_progress();
-  context_.console.info(fmt::format(
-      "evaluation after {} steps: PSNR {:.2f}, SSIM {:.4f} on {} views, {} Gaussians ({:.1f} s)",
-      r.step, r.psnr, r.ssim, r.n_views, with_thousands(r.gaussians), r.seconds));
+  if (r.n_views == 0) {
+    context_.console.warning(
+        fmt::format("evaluation after {} steps: no held-out view could be read", r.step));
+  } else {
+    context_.console.info(fmt::format(
+        "evaluation after {} steps: PSNR {:.2f}, SSIM {:.4f} on {} views, {} Gaussians ({:.1f} s)",
+        r.step, r.psnr, r.ssim, r.n_views, with_thousands(r.gaussians), r.seconds));
+  }
+  const auto score = [&](double value) { return r.n_views ? Json(value) : Json(nullptr); };
   context_.events.emit("eval", {{"step", r.step},
-                                {"psnr", r.psnr},
-                                {"ssim", r.ssim},
-                                {"psnr_cc", r.psnr_cc},
-                                {"psnr_gain", r.psnr_gain},
+                                {"psnr", score(r.psnr)},
+                                {"ssim", score(r.ssim)},
+                                {"psnr_cc", score(r.psnr_cc)},
+                                {"psnr_gain", score(r.psnr_gain)},
                                 {"gaussians", r.gaussians},
                                 {"views", r.n_views},
                                 {"seconds", r.seconds}});

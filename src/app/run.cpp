@@ -114,7 +114,7 @@ int report(Context& context, Error error, const std::vector<std::string>& words)
 }  // namespace
 
 int run_main(int argc, const char* const* argv) {
-  ignore_closed_pipes();
+  ignore_write_signals();
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   Events events(stdout, has_flag(words, "--json-events"));
   Console console(stderr, stdout, stderr_is_terminal(), stderr_columns());

@@ -49,6 +49,9 @@ StopSignal::~StopSignal() {
 
 const std::atomic<bool>& StopSignal::flag() const { return stop_requested; }
 
-void ignore_closed_pipes() { signal(SIGPIPE, SIG_IGN); }
+void ignore_write_signals() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
 
 }  // namespace millrace

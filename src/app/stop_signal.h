@@ -17,8 +17,8 @@ class StopSignal {
   const std::atomic<bool>& flag() const;
 };
 
-/// Lets writes to a closed pipe fail instead of ending the process: `millrace train | head` must
-/// not lose a run.
-void ignore_closed_pipes();
+/// Lets writes to a closed pipe or beyond the file size limit fail instead of ending the process:
+/// `millrace train | head` must not lose a run.
+void ignore_write_signals();
 
 }  // namespace millrace

@@ -37,11 +37,18 @@ Result<OutputFolder> open_output_folder(const std::string& output, const std::st
                                         bool overwrite) {
   OutputFolder folder;
   if (output.empty()) {
-    fs::path name = fs::path(dataset).lexically_normal();
+    std::error_code ec;
+    fs::path name = fs::absolute(dataset, ec).lexically_normal();  // "." has no name of its own
     if (!name.has_filename()) name = name.parent_path();
     const std::time_t now = std::time(nullptr);
     folder.root = fs::path("runs") /
                   fmt::format("{}-{:%Y%m%d-%H%M%S}", name.filename().string(), fmt::localtime(now));
+    // Making the folder claims it: runs that start within one second must not share one.
+    fs::create_directories("runs", ec);
+    const std::string stem = folder.root.string();
+    for (int i = 2; i < 1000 && !fs::create_directory(folder.root, ec) && !ec; ++i) {
+      folder.root = fmt::format("{}-{}", stem, i);
+    }
   } else {
     folder.root = output;
   }

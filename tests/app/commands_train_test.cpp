@@ -182,6 +182,59 @@ TEST_F(Train, AnUnwritableOutputEndsWithSeven) {
   EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
 }
 
+TEST_F(Train, AFileSizeLimitEndsWithSevenAndLeavesNoPartialFile) {
+  // 8 blocks hold the settings, not the model.
+  std::string line = "ulimit -f 8; exec '" MILLRACE_BINARY "'";
+  for (const std::string& word : train_words({"--iterations", "2", "-q"})) {
+    line += " '" + word + "'";
+  }
+  line += " 2> '" + (folder_ / "err").string() + "'";
+  const int status = std::system(line.c_str());
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_NE(content_of(folder_ / "err").find("point_cloud.ply"), std::string::npos);
+  for (const auto& entry : fs::recursive_directory_iterator(out())) {
+    EXPECT_EQ(entry.path().string().find("partial"), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Train, RunsStartedTogetherWithoutAnOutputDoNotShareAFolder) {
+  fs::create_directories(folder_ / "cwd");
+  const std::string run = "'" MILLRACE_BINARY
+                          "' train . --device cpu --iterations 1 -q "
+                          "--images '" +
+                          (capture_ / "images").string() + "'";
+  fs::copy(capture_ / "sparse", folder_ / "cwd/sparse", fs::copy_options::recursive);
+  const std::string line = "cd '" + (folder_ / "cwd").string() + "' && { " + run + " & " + run +
+                           " & " + run + " & wait; } > /dev/null 2>&1";
+  ASSERT_EQ(std::system(line.c_str()), 0);
+  size_t n_reports = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "cwd/runs")) {
+    n_reports += fs::exists(entry.path() / "report.json") ? 1 : 0;
+    EXPECT_EQ(entry.path().filename().string().rfind("cwd-", 0), 0u) << entry.path();
+  }
+  EXPECT_EQ(n_reports, 3u);
+}
+
+TEST_F(Train, AHeldOutPhotographThatCannotBeReadGivesNoScore) {
+  const fs::path copy = folder_ / "capture";
+  fs::copy(capture_, copy, fs::copy_options::recursive);
+  const std::string first = (*fs::directory_iterator(copy / "images")).path().filename().string();
+  const fs::path held_out = copy / "images" / first;
+  fs::resize_file(held_out, fs::file_size(held_out) / 2);
+  const Outcome outcome = run_millrace({"train", copy.string(), "-o", out().string(), "-i", "2",
+                                        "--test-images", first, "--json-events"},
+                                       folder_ / "scratch");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("PSNR 0.00"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("no held-out view could be read"), std::string::npos) << outcome.err;
+  for (const json& event : events_of(outcome.out)) {
+    if (event["event"] == "eval") {
+      EXPECT_TRUE(event["psnr"].is_null()) << event;
+    }
+  }
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
 TEST_F(Train, WithoutMemoryEndsWithFourAndThreeWaysOut) {
   // The points alone take 1.2 GB.
