@@ -33,7 +33,8 @@ uint64_t drop_non_finite_rows(GaussianCloud& cloud) {
     uint64_t to = 0;
     for (uint64_t row = 0; row < n; ++row) {
       if (!keep[row]) continue;
-      std::copy_n(group.values->begin() + static_cast<std::ptrdiff_t>(row * group.width), group.width,
+      std::copy_n(group.values->begin() + static_cast<std::ptrdiff_t>(row * group.width),
+                  group.width,
                   group.values->begin() + static_cast<std::ptrdiff_t>(to * group.width));
       ++to;
     }

@@ -13,9 +13,13 @@ import json, os, pathlib, sys
 if os.environ.get("FAKE_EXIT"): sys.exit(int(os.environ["FAKE_EXIT"]))
 out = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
 threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "2"
+flag = lambda name, default: int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
+rows = flag("--init-num-pts", 7)
+pixels = 1000 * 660 // flag("-r", 1) ** 2
 state = threads if os.environ.get("FAKE_RACE") else "same"
 (out / "report.json").write_text(json.dumps({
-    "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": 7, "seconds": 1.0, "steps_per_second": 100.0,
+    "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": rows, "seconds": 1.0, "steps_per_second": 100.0,
+    "peak_bytes": {"device": int(os.environ.get("FAKE_ROW_BYTES", "700")) * rows + 100 * pixels},
     "state_sha256": state, "steps": int(sys.argv[sys.argv.index("-i") + 1]),
     "waits": {"steady_per_step": float(os.environ.get("FAKE_WAITS", "0")),
               "by_site": [{"site": "loss.item", "reason": "UserRead", "count": 3, "ns": 1}]}}))
@@ -42,7 +46,7 @@ class RunBarsTest(unittest.TestCase):
     def test_all_bars_pass_with_a_good_trainer(self):
         done = self.run_bars()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("12 passed, 0 failed", done.stdout)
+        self.assertIn("14 passed, 0 failed", done.stdout)
 
     def test_a_low_psnr_fails_its_row(self):
         done = self.run_bars("quality", FAKE_PSNR="25")
@@ -54,6 +58,12 @@ class RunBarsTest(unittest.TestCase):
         done = self.run_bars("waits", FAKE_WAITS="0.5")
         self.assertEqual(done.returncode, 1)
         self.assertIn("loss.item (UserRead) x3", done.stdout)
+
+    def test_large_rows_fail_the_slope_and_not_the_pixels(self):
+        done = self.run_bars("memory", FAKE_ROW_BYTES="1700")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  memory per Gaussian: 1700 B", done.stdout)
+        self.assertIn("pass  memory per pixel: 100 B", done.stdout)
 
     def test_different_states_fail(self):
         done = self.run_bars("determinism", FAKE_RACE="1")
