@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <list>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -26,6 +27,18 @@ struct Entry {
   Error error;
   std::list<uint32_t>::iterator in_order;  // while cached
 };
+
+// Jobs must not throw: running out of memory becomes the view's error.
+Result<Image8> decode_view(const View& view, const std::array<float, 3>& background) {
+  try {
+    return load_view_image(view, background);
+  } catch (const std::bad_alloc&) {
+    return Error{
+        ErrorCode::OutOfMemory,
+        "no memory is left to decode " + view.image_path.string() +
+            ". Train at a smaller size (-r 2), lower --image-cache-bytes, or free memory."};
+  }
+}
 
 }  // namespace
 
@@ -104,7 +117,7 @@ void ImageLoader::State::run_one() {
     entries[view].stage = Stage::Decoding;
   }
   if (options.artificial_delay_ms > 0) pause_worker(options.artificial_delay_ms);
-  Result<Image8> decoded = load_view_image(views[view], options.background);
+  Result<Image8> decoded = decode_view(views[view], options.background);
   std::shared_ptr<const Image8> image;
   if (decoded) {
     const uint64_t n_bytes = decoded.value().pixels.size();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 
 #include "train/scene.h"
 
@@ -33,6 +34,7 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
   if (sizes.empty()) return evaluation;
   ViewRenderer renderer(in.model, sizes, /*with_depth=*/false);
   std::vector<FileScore> scores;
+  std::set<std::filesystem::path> files;
   const size_t stride = (in.views.size() + kContactRows - 1) / kContactRows;
   in.photographs.prefetch(0);
   for (uint32_t i = 0; i < in.views.size(); ++i) {
@@ -46,7 +48,12 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
         renderer.render_blocking(view.camera, in.near_plane, in.sh_degree, in.background, picture));
     evaluation.result.seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (folder) MILLRACE_TRY(write_png16(folder->render(view.name), image.color));
+    if (folder) {
+      // a.jpg and a.png in one capture: the second keeps its whole name.
+      std::filesystem::path file = folder->render(view.name);
+      if (!files.insert(file).second) file = folder->render(view.name + ".png");
+      MILLRACE_TRY(write_png16(file, image.color));
+    }
     const auto photograph = in.photographs.get_blocking(i);
     if (!photograph) {
       if (warn) warn(photograph.error().message);

@@ -70,14 +70,17 @@ Result<OutputFolder> open_output_folder(const std::string& output, const std::st
   const fs::path probe = folder.root / ".millrace-write-test";
   MILLRACE_TRY(write_file_atomically(probe, "ok"));
   fs::remove(probe, ec);
-  if (earlier) {
-    for (const char* name : {"point_cloud", "renders", "stats"})
-      fs::remove_all(folder.root / name, ec);
-    for (const fs::path& file : {folder.report(), folder.contact_sheet(), folder.config()}) {
-      fs::remove(file, ec);
-    }
-  }
+  folder.replaces_earlier = earlier;
   return folder;
+}
+
+void remove_earlier_run(OutputFolder& folder) {
+  if (!folder.replaces_earlier) return;
+  folder.replaces_earlier = false;
+  std::error_code ec;
+  for (const char* name : {"point_cloud", "renders", "stats"})
+    fs::remove_all(folder.root / name, ec);
+  for (const fs::path& file : {folder.report(), folder.contact_sheet()}) fs::remove(file, ec);
 }
 
 Result<void> write_stats(const OutputFolder& folder, const EvalResult& result) {

@@ -15,6 +15,7 @@ namespace millrace {
 /// Paths of a run's files below its folder (CONTRACTS.md, "millrace files").
 struct OutputFolder {
   std::filesystem::path root;
+  bool replaces_earlier = false;  // --overwrite on a folder that holds an earlier run
   std::filesystem::path ply(uint32_t iteration) const;
   std::filesystem::path stats(uint32_t iteration) const;
   std::filesystem::path render(const std::string& view_name) const;
@@ -28,6 +29,10 @@ struct OutputFolder {
 /// `overwrite` is off; Output if it cannot be made or written.
 Result<OutputFolder> open_output_folder(const std::string& output, const std::string& dataset,
                                         bool overwrite);
+
+/// Removes the earlier run that `folder` replaces; call when the new one has something to put in
+/// its place.
+void remove_earlier_run(OutputFolder& folder);
 
 /// stats/val_step%04d.json: psnr, ssim, num_GS, time, and the colour-corrected figures.
 Result<void> write_stats(const OutputFolder& folder, const EvalResult& result);

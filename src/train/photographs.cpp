@@ -24,9 +24,9 @@ Photographs::Photographs(Device& device, const std::vector<View>& views,
   loader_ = std::make_unique<ImageLoader>(views, options, device.ledger());
 }
 
-Result<void> Photographs::preload_blocking(
-    const std::vector<uint32_t>& first_views,
-    const std::function<void(uint32_t, uint32_t)>& progress) {
+Result<void> Photographs::preload_blocking(const std::vector<uint32_t>& first_views,
+                                           const std::function<void(uint32_t, uint32_t)>& progress,
+                                           const std::atomic<bool>* stop) {
   std::vector<uint32_t> wanted = first_views;
   if (all_resident_) {
     wanted.resize(resident_.size());
@@ -36,6 +36,7 @@ Result<void> Photographs::preload_blocking(
   const auto total = static_cast<uint32_t>(wanted.size());
   for (uint32_t i = 0; i < std::min(kAhead, total); ++i) loader_->prefetch(wanted[i]);
   for (uint32_t i = 0; i < total; ++i) {
+    if (stop && stop->load(std::memory_order_relaxed)) break;
     if (i + kAhead < total) loader_->prefetch(wanted[i + kAhead]);
     if (auto target = target_blocking(wanted[i]); !target) return target.error();
     if (progress) progress(i + 1, total);
@@ -55,7 +56,12 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
     }
     return resident_[view];
   }
-  MILLRACE_ASSIGN(const std::shared_ptr<const Image8> image, loader_->get_blocking(view));
+  const auto loaded = loader_->get_blocking(view);
+  if (!loaded) {
+    return Error{loaded.error().code,
+                 loaded.error().message + "; remove or replace the photograph and start again"};
+  }
+  const std::shared_ptr<const Image8> image = loaded.value();
   while (!all_resident_ && !recent_.empty() && resident_bytes_ + bytes_[view] > budget_bytes_) {
     resident_[recent_.front()] = Tensor();
     resident_bytes_ -= bytes_[recent_.front()];

@@ -2,6 +2,7 @@
 // otherwise the ones that the next steps need.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -22,8 +23,10 @@ class Photographs {
 
   /// Decodes ahead of the first step: everything if it fits, else the beginning of the order given.
   /// Errors: the file's, with its path.
+  /// Ends early, without an error, once `stop` is set.
   Result<void> preload_blocking(const std::vector<uint32_t>& first_views,
-                                const std::function<void(uint32_t, uint32_t)>& progress);
+                                const std::function<void(uint32_t, uint32_t)>& progress,
+                                const std::atomic<bool>* stop = nullptr);
   /// Says which views come soon; never waits.
   void prefetch(uint32_t view);
   /// The target of `view`, [3,H,W] U8. Waits for a decode (reason Decode) only if prefetching fell

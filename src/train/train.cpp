@@ -49,6 +49,7 @@ class Run {
   Result<void> finish_blocking();
   Result<void> evaluate_now_blocking(uint32_t steps, bool final);
   Result<void> save_ply_blocking(uint32_t steps);
+  void rescue_model_blocking();
   void on_step(const StepMetrics& metrics);
   void say_saved(const std::filesystem::path& path) {
     if (observer_.saved) observer_.saved(std::filesystem::absolute(path));
@@ -104,11 +105,6 @@ Result<void> Run::load_blocking() {
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
   schedule_ = std::make_unique<Schedule>(options_, scale_);
-  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
-  std::vector<NamedCamera> named;
-  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
-  MILLRACE_TRY(write_cameras_json(folder_.cameras(), named));
-
   if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
   std::string cloud_note;
   const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
@@ -157,7 +153,13 @@ Result<void> Run::load_blocking() {
     const bool known = std::find(first_views.begin(), first_views.end(), view) != first_views.end();
     if (!known) first_views.push_back(view);
   }
-  return photographs_->preload_blocking(first_views, observer_.images_loading);
+  MILLRACE_TRY(photographs_->preload_blocking(first_views, observer_.images_loading, &stop_));
+  // The capture has proved usable: from here on an earlier run in the folder gives way.
+  remove_earlier_run(folder_);
+  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
+  std::vector<NamedCamera> named;
+  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
+  return write_cameras_json(folder_.cameras(), named);
 }
 
 void Run::add_fill_points() {
@@ -216,8 +218,11 @@ Result<void> Run::train_blocking() {
     meter_->resume();
     const Result<void> ran = runner_->run_until_blocking(end, stop_, accepted);
     meter_->pause();
-    if (ran.ok()) MILLRACE_TRY(runner_->settle_blocking(accepted));
-    MILLRACE_TRY(ran);
+    if (!ran.ok()) {
+      rescue_model_blocking();
+      return ran.error();
+    }
+    MILLRACE_TRY(runner_->settle_blocking(accepted));
     summary_.interrupted = stop_.load();
     const bool final = summary_.interrupted || end == options_.iterations;
     const auto due = [&](const std::vector<uint32_t>& steps) {
@@ -235,6 +240,14 @@ Result<void> Run::train_blocking() {
     if (final) break;
   }
   return {};
+}
+
+// An error ends the run; what was trained until then is saved if the device still answers.
+void Run::rescue_model_blocking() {
+  const Result<void> settled = runner_->settle_blocking(nullptr);
+  const Result<void> saved =
+      settled.ok() ? save_ply_blocking(runner_->next_step()) : Result<void>(settled.error());
+  if (!saved.ok()) warn("the model could not be saved: " + saved.error().message);
 }
 
 Result<void> Run::save_ply_blocking(uint32_t steps) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "io/cameras_json.h"
 #include "io/ply.h"
@@ -39,6 +40,12 @@ double near_plane_of(const std::vector<NamedCamera>& cameras, const GaussianClou
   return std::max(kNearPlane * 0.1 * nearest, 1e-6);
 }
 
+Result<GaussianCloud> read_model(const std::string& file) {
+  MILLRACE_ASSIGN(GaussianCloud cloud, read_gaussian_ply(file));
+  if (cloud.count() > 0) return cloud;
+  return Error{ErrorCode::Dataset, fmt::format("{} holds no Gaussians", file)};
+}
+
 Result<void> refuse_earlier(const fs::path& file, bool overwrite) {
   std::error_code ec;
   if (overwrite || !fs::exists(file, ec)) return {};
@@ -50,7 +57,7 @@ Result<void> refuse_earlier(const fs::path& file, bool overwrite) {
 }  // namespace
 
 Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserver& observer) {
-  MILLRACE_ASSIGN(const GaussianCloud cloud, read_gaussian_ply(options.model));
+  MILLRACE_ASSIGN(const GaussianCloud cloud, read_model(options.model));
   MILLRACE_ASSIGN(const Dataset dataset,
                   load_dataset(options.dataset, dataset_options(options.data)));
   OutputFolder folder;
@@ -114,10 +121,19 @@ Result<double> evaluate_initial_points(const std::string& dataset_path,
 }
 
 Result<RenderResult> render_model(const RenderOptions& options, const TrainObserver& observer) {
-  MILLRACE_ASSIGN(const GaussianCloud cloud, read_gaussian_ply(options.model));
+  MILLRACE_ASSIGN(const GaussianCloud cloud, read_model(options.model));
   MILLRACE_ASSIGN(const std::vector<NamedCamera> cameras, read_cameras_json(options.cameras));
   if (cameras.empty()) {
     return Error{ErrorCode::Dataset, fmt::format("{} lists no camera", options.cameras)};
+  }
+  std::set<fs::path> files;
+  for (const NamedCamera& camera : cameras) {
+    if (files.insert(fs::path(camera.name).replace_extension(".png")).second) continue;
+    return Error{
+        ErrorCode::Dataset,
+        fmt::format("{}: two cameras would be rendered to one file, the second for img_name '{}'; "
+                    "rename one",
+                    options.cameras, camera.name)};
   }
   MILLRACE_ASSIGN(const std::unique_ptr<Device> device, open_training_device(options.device, 0));
   std::vector<FrameSize> sizes;

@@ -50,12 +50,14 @@ TEST(OutputFolder, RefusesAnEarlierRunAndSaysWhatToDo) {
 
 TEST(OutputFolder, OverwritingRemovesTheEarlierRunAndNothingElse) {
   const fs::path path = fresh("overwritten");
-  const char* const of_the_run[] = {"report.json",       "config.json",
-                                    "contact_sheet.png", "point_cloud/iteration_7/point_cloud.ply",
-                                    "renders/a.png",     "stats/val_step0007.json"};
+  const char* const of_the_run[] = {"report.json", "contact_sheet.png",
+                                    "point_cloud/iteration_7/point_cloud.ply", "renders/a.png",
+                                    "stats/val_step0007.json"};
   for (const char* file : of_the_run) put(path / file);
   put(path / "notes.txt");
-  ASSERT_TRUE(open_output_folder(path.string(), "dataset", true).ok());
+  OutputFolder folder = open_output_folder(path.string(), "dataset", true).or_raise();
+  for (const char* file : of_the_run) EXPECT_TRUE(fs::exists(path / file)) << file;
+  remove_earlier_run(folder);
   for (const char* file : of_the_run) EXPECT_FALSE(fs::exists(path / file)) << file;
   EXPECT_TRUE(fs::exists(path / "notes.txt"));
 }

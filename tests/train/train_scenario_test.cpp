@@ -141,6 +141,70 @@ TEST(Train, RefusesAnEarlierRunUnlessToldToReplaceIt) {
   train_or_fail(options);
 }
 
+// tiny_capture() in a folder of its own, to be spoilt.
+fs::path copy_of_capture(const char* name) {
+  const fs::path copy = scratch_folder() / name;
+  fs::copy(tiny_capture(), copy, fs::copy_options::recursive);
+  return copy;
+}
+
+TEST(Train, AnUnusableCaptureLeavesTheRunItWouldReplace) {
+  const TrainSummary summary = train_or_fail(tiny_options(10));
+  const fs::path copy = copy_of_capture("half a photograph");
+  const fs::path photograph = copy / "images" / "IMG_0003.jpg";
+  fs::resize_file(photograph, fs::file_size(photograph) / 2);
+  TrainOptions options = tiny_options(10);
+  options.dataset = copy.string();
+  options.output = summary.output.string();
+  options.overwrite = true;
+  const std::atomic<bool> stop = false;
+  const auto result = train(options, {}, stop);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::Dataset);
+  EXPECT_NE(result.error().message.find("IMG_0003"), std::string::npos) << result.error().message;
+  EXPECT_NE(result.error().message.find("remove or replace"), std::string::npos);
+  EXPECT_TRUE(fs::exists(summary.ply));
+  EXPECT_TRUE(fs::exists(summary.report));
+}
+
+TEST(Train, APhotographThatVanishesWhileTrainingDoesNotLoseTheModel) {
+  const fs::path copy = copy_of_capture("vanishing");
+  TrainOptions options = tiny_options(400);
+  options.dataset = copy.string();
+  options.image_cache_bytes = 1;  // every step reads its photograph again
+  options.output = (scratch_folder() / "vanished").string();
+  TrainObserver observer;
+  observer.step = [&](const StepProgress& progress) {
+    if (progress.step == 20) fs::remove_all(copy / "images");
+  };
+  const std::atomic<bool> stop = false;
+  const auto result = train(options, observer, stop);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::Dataset);
+  size_t n_models = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(options.output)) {
+    if (entry.path().filename() == "point_cloud.ply") ++n_models;
+  }
+  EXPECT_EQ(n_models, 1u);
+}
+
+TEST(Train, StoppingWhilePhotographsLoadEndsTheLoading) {
+  TrainOptions options = tiny_options(50);
+  options.output = (scratch_folder() / "stopped early").string();
+  std::atomic<bool> stop = false;
+  uint32_t n_loaded = 0;
+  TrainObserver observer;
+  observer.images_loading = [&](uint32_t done, uint32_t) {
+    n_loaded = done;
+    stop = true;
+  };
+  const auto result = train(options, observer, stop);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(result.value().interrupted);
+  EXPECT_EQ(n_loaded, 1u);
+  EXPECT_TRUE(fs::exists(result.value().ply));
+}
+
 TEST(Train, AMissingDatasetIsADatasetError) {
   TrainOptions options = tiny_options(2);
   options.dataset = (scratch_folder() / "nowhere").string();
