@@ -57,8 +57,9 @@ void fill_view(const View& view, const PointCloud& points, uint64_t seed, std::v
   for (uint32_t i = 0; i < taken.size(); ++i) {
     if (taken[i]) continue;
     const auto words = philox(seed, view.index, RandomPurpose::InitPoints, i, 1);
+    const uint32_t row = i / columns;
     const double u = (i % columns + uniform_open(words[0])) / columns * camera.width;
-    const double v = (i / columns + uniform_open(words[1])) / rows * camera.height;
+    const double v = (row + uniform_open(words[1])) / rows * camera.height;
     const double s = uniform_open(words[2]);
     const double z = median / ((1 - s) + s / kFarthest);
     const auto world =

@@ -119,6 +119,7 @@ void ImageLoader::State::run_one() {
   if (options.artificial_delay_ms > 0) pause_worker(options.artificial_delay_ms);
   Result<Image8> decoded = decode_view(views[view], options.background);
   std::shared_ptr<const Image8> image;
+  Error error;
   if (decoded) {
     const uint64_t n_bytes = decoded.value().pixels.size();
     bytes->fetch_add(n_bytes);
@@ -127,6 +128,8 @@ void ImageLoader::State::run_one() {
                                             delete held;
                                             counter->fetch_sub(n_bytes);
                                           });
+  } else {
+    error = decoded.error();
   }
   {
     std::lock_guard lock(mutex);
@@ -138,7 +141,7 @@ void ImageLoader::State::run_one() {
       entry.in_order = order.insert(order.end(), view);
       evict();
     } else {
-      entry.error = decoded.error();
+      entry.error = std::move(error);
       entry.stage = Stage::Failed;
     }
   }

@@ -29,6 +29,7 @@ SceneScale scene_scale(const Dataset& dataset) {
     }
   }
   std::vector<double> distances;
+  distances.reserve(n);
   for (const auto& c : centres) {
     distances.push_back(std::hypot(c[0] - mean[0], c[1] - mean[1], c[2] - mean[2]));
   }

@@ -55,6 +55,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string close_names(const std::vector<View>& views, const std::string& name) {
   std::vector<std::pair<size_t, std::string>> ranked;
+  ranked.reserve(views.size());
   for (const View& view : views) {
     ranked.emplace_back(
         std::min(edit_distance(name, view.name), edit_distance(name, base_of(view.name))),

@@ -60,8 +60,9 @@ double mse_of(const Pixels& a, const Pixels& b) {
 std::array<double, kWindow> gaussian_taps() {
   std::array<double, kWindow> taps = {};
   double sum = 0;
+  constexpr size_t middle = kWindow / 2;
   for (size_t i = 0; i < kWindow; ++i) {
-    const double offset = static_cast<double>(i) - static_cast<double>(kWindow / 2);
+    const double offset = static_cast<double>(i) - static_cast<double>(middle);
     sum += taps[i] = std::exp(-offset * offset / (2 * kSigma * kSigma));
   }
   for (double& tap : taps) tap /= sum;

@@ -10,7 +10,7 @@ Tensor upload_photograph(Device& device, std::span<const uint8_t> pixels, uint32
                          uint32_t height) {
   const Tensor interleaved =
       Tensor::from_host(device, pixels, Shape{height, width, 3}, "photographs");
-  const Tensor planar = Tensor::empty(device, Shape{3, height, width}, Dtype::U8, "photographs");
+  Tensor planar = Tensor::empty(device, Shape{3, height, width}, Dtype::U8, "photographs");
   launch(device, KernelId::image_to_planar, uint64_t{width} * height,
          {read(interleaved), write(planar)}, LossParams{width, height, 0});
   return planar;

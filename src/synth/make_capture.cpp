@@ -155,7 +155,8 @@ class MeanColor {
       sums.first[i % 3] += rgb[i];
       sums.second[i % 3] += static_cast<uint64_t>(rgb[i]) * rgb[i];
     }
-    sums.n_pixels = static_cast<double>(rgb.size() / 3);
+    const size_t n_pixels = rgb.size() / 3;
+    sums.n_pixels = static_cast<double>(n_pixels);
     views_.push_back(sums);
   }
 

@@ -13,8 +13,8 @@ namespace millrace::synth {
 namespace {
 
 constexpr double kPositionNoise = 0.002;  // of the depth
-constexpr float kFeatureNoise_px = 0.3f;
-constexpr float kFarthest = 14.0f;  // world units; haze hides features beyond
+constexpr float kFeatureNoise = 0.3f;     // px
+constexpr float kFarthest = 14.0f;        // world units; haze hides features beyond
 constexpr float kDetectionRate = 0.85f;
 constexpr uint32_t kBatch = 4096;
 constexpr uint32_t kMaxCandidatesPerPoint = 60;
@@ -47,10 +47,8 @@ std::optional<Observation> observe(const Search& search, const Hit& hit, uint32_
   const auto at = project(search.lens, in_camera);
   const auto words = random_words(search, Stream::kObservation, candidate, view);
   const auto noise = normal_pair(words[0], words[1]);
-  const double x =
-      at[0] + static_cast<double>(kFeatureNoise_px * std::clamp(noise[0], -3.0f, 3.0f));
-  const double y =
-      at[1] + static_cast<double>(kFeatureNoise_px * std::clamp(noise[1], -3.0f, 3.0f));
+  const double x = at[0] + static_cast<double>(kFeatureNoise * std::clamp(noise[0], -3.0f, 3.0f));
+  const double y = at[1] + static_cast<double>(kFeatureNoise * std::clamp(noise[1], -3.0f, 3.0f));
   const double margin = 1.0;
   if (!(x > margin && y > margin && x < search.lens.width - margin &&
         y < search.lens.height - margin)) {

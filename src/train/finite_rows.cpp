@@ -10,7 +10,7 @@ namespace millrace {
 
 uint64_t drop_non_finite_rows(GaussianCloud& cloud) {
   const uint64_t n = cloud.count();
-  const auto width = static_cast<size_t>(3 * sh_rest_count(cloud.sh_degree));
+  const size_t width = size_t{3} * static_cast<size_t>(sh_rest_count(cloud.sh_degree));
   struct Group {
     std::vector<float>* values;
     size_t width;

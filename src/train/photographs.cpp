@@ -61,13 +61,13 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
     return Error{loaded.error().code,
                  loaded.error().message + "; remove or replace the photograph and start again"};
   }
-  const std::shared_ptr<const Image8> image = loaded.value();
+  const Image8& image = *loaded.value();
   while (!all_resident_ && !recent_.empty() && resident_bytes_ + bytes_[view] > budget_bytes_) {
     resident_[recent_.front()] = Tensor();
     resident_bytes_ -= bytes_[recent_.front()];
     recent_.pop_front();
   }
-  resident_[view] = upload_photograph(device_, image->pixels, image->width, image->height);
+  resident_[view] = upload_photograph(device_, image.pixels, image.width, image.height);
   resident_bytes_ += bytes_[view];
   if (!all_resident_) recent_.push_back(view);
   return resident_[view];

@@ -137,6 +137,7 @@ Result<RenderResult> render_model(const RenderOptions& options, const TrainObser
   }
   MILLRACE_ASSIGN(const std::unique_ptr<Device> device, open_training_device(options.device, 0));
   std::vector<FrameSize> sizes;
+  sizes.reserve(cameras.size());
   for (const NamedCamera& camera : cameras) sizes.push_back(frame_size(camera.camera));
   const Model model = make_model(*device, cloud, cloud.sh_degree, cloud.count());
   ViewRenderer renderer(model, sizes, options.depth);

@@ -19,14 +19,30 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return allocate(bytes, 16); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
+// The whole family, plain, array and nothrow: a sanitizer brings its own of each that is missing
+// here, and reports memory that one family gave and the other took back.
+using std::align_val_t;
+using std::nothrow_t;
+using std::size_t;
+
+void* operator new(size_t bytes) { return allocate(bytes, 16); }
+void* operator new[](size_t bytes) { return allocate(bytes, 16); }
+void* operator new(size_t bytes, align_val_t to) {
+  return allocate(bytes, static_cast<size_t>(to));
 }
+void* operator new[](size_t bytes, align_val_t to) {
+  return allocate(bytes, static_cast<size_t>(to));
+}
+void* operator new(size_t bytes, const nothrow_t&) noexcept { return allocate(bytes, 16); }
+void* operator new[](size_t bytes, const nothrow_t&) noexcept { return allocate(bytes, 16); }
 void operator delete(void* address) noexcept { std::free(address); }
-void operator delete(void* address, std::size_t) noexcept { std::free(address); }
-void operator delete(void* address, std::align_val_t) noexcept { std::free(address); }
-void operator delete(void* address, std::size_t, std::align_val_t) noexcept { std::free(address); }
+void operator delete[](void* address) noexcept { std::free(address); }
+void operator delete(void* address, size_t) noexcept { std::free(address); }
+void operator delete[](void* address, size_t) noexcept { std::free(address); }
+void operator delete(void* address, align_val_t) noexcept { std::free(address); }
+void operator delete[](void* address, align_val_t) noexcept { std::free(address); }
+void operator delete(void* address, size_t, align_val_t) noexcept { std::free(address); }
+void operator delete[](void* address, size_t, align_val_t) noexcept { std::free(address); }
 
 namespace millrace {
 namespace {
