@@ -235,7 +235,7 @@ TEST_F(Train, AHeldOutPhotographThatCannotBeReadGivesNoScore) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+#ifndef MILLRACE_SANITIZE  // sanitizers reserve terabytes
 TEST_F(Train, WithoutMemoryEndsWithFourAndThreeWaysOut) {
   // The points alone take 1.2 GB.
   const Words words = train_words({"--threads", "1", "--random", "--init-num-pts", "100000000"});

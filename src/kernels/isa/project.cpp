@@ -23,11 +23,9 @@ void project_block(const ProjectArgs& args, uint32_t block) {
     vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) &
                  (rows.opacity >= kAlphaMin) & (rows.norm2 >= kMinQuaternionNorm2) &
                  (p.determinant >= kDeterminantMin);
-    // min() and exp() let a NaN through as a number; x - x is not 0 for a NaN or an infinity.
-    const vf raw_opacity = load(group + kLaneOpacity * kRowBlock);
-    vf raw_finite = raw_opacity - raw_opacity;
-    for (const vf raw : rows.raw_scale) raw_finite += raw - raw;
-    visible &= raw_finite == 0.0f;
+    // min() and exp() let a NaN through as a number.
+    visible &= finite(load(group + kLaneOpacity * kRowBlock));
+    for (const vf raw : rows.raw_scale) visible &= finite(raw);
     const vf mean_x = p.x * cam.fx + cam.cx, mean_y = p.y * cam.fy + cam.cy;
 
     const ViewDirection view = view_direction(rows.mean, cam);
@@ -39,13 +37,11 @@ void project_block(const ProjectArgs& args, uint32_t block) {
       for (int k = 0; k < n_rest; ++k) {
         value += basis[k] * load(sh_rest + (3 * static_cast<uint32_t>(k) + c) * kRowBlock + offset);
       }
-      // x - x is not 0 for an infinity or a NaN.
-      visible &= (value - value) == 0.0f;
+      visible &= finite(value);
       color[c] = min(max(value, vf{}), broadcast(kMaxBlendColor));
     }
-    const vf finite = (mean_x - mean_x) + (mean_y - mean_y) + (p.determinant - p.determinant) +
-                      (p.cov_a - p.cov_a) + (p.cov_c - p.cov_c);
-    visible &= finite == 0.0f;
+    visible &=
+        finite(mean_x) & finite(mean_y) & finite(p.determinant) & finite(p.cov_a) & finite(p.cov_c);
 
     for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
       const uint32_t row = first_row + offset + i;

@@ -204,11 +204,10 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
   add_regularisers(args, args.geometry.value + base, gradient);
 
   const uint32_t n_lanes = 3 * ((step.sh_degree + 1) * (step.sh_degree + 1) - 1);
-  vf finite = vf{};  // g - g is 0 for finite g alone
-  for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) finite += gradient[lane] - gradient[lane];
-  for (uint32_t lane = 0; lane < n_lanes; ++lane) finite += rest(lane) - rest(lane);
   const vi live = live_rows(block * kRowBlock + offset, args.rows);
-  const vi keep = live & (finite == 0.0f);
+  vi keep = live;
+  for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) keep &= finite(gradient[lane]);
+  for (uint32_t lane = 0; lane < n_lanes; ++lane) keep &= finite(rest(lane));
 
   for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
     adam_lane(args.geometry, base + lane * kRowBlock, gradient[lane], lane_rate(step, lane),

@@ -40,6 +40,10 @@ static inline vf abs(vf a) { return a < 0.0f ? -a : a; }
 static inline vf bits_to_float(vi v) { return (vf)v; }
 static inline vi bits_to_int(vf v) { return (vi)v; }
 
+/// Where `v` is neither infinite nor NaN, by its bits: v - v can come out as the rounding error of
+/// a product that the compiler contracted.
+static inline vi finite(vf v) { return (bits_to_int(v) & 0x7f800000) != 0x7f800000; }
+
 /// Whether any lane of a comparison's result is set.
 static inline bool any(vi mask) {
 #if defined(__AVX512F__)
