@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
@@ -73,8 +72,9 @@ class Runner {
   uint64_t next_ = 0;  // transaction
   uint32_t end_step_ = 0;
   uint32_t epoch_ = 0;
-  std::deque<Pending> pending_;
-  std::deque<Point> step_points_;         // the last kRunAhead steps recorded
+  // Both are a few entries long, oldest first: vectors, which keep their memory from step to step.
+  std::vector<Pending> pending_;
+  std::vector<Point> step_points_;        // the last kRunAhead steps recorded
   uint64_t accepted_rows_ = 0;            // N of the last accepted transaction
   std::vector<uint64_t> view_instances_;  // high-water mark of each view
   std::vector<uint64_t> view_rows_;       // N at that mark
