@@ -100,7 +100,8 @@ NAMED_WAIT_HOMES = re.compile(r"^src/(?:device/wait_ledger|backends/\w+/\w*wait\
 # Pacing is one place of the program.
 PACING_SITE = re.compile(r"\{\s*(?:\.reason\s*=\s*)?WaitReason\s*::\s*Pacing\s*,|\bWaitSite\b[^;{}]*\bWaitReason\s*::\s*Pacing\b")
 
-# Layers whose functions may call x_blocking() under a name of their own: the loops that own the pace.
+# Layers whose entry points (free functions such as train() and main()) own the pace and may call x_blocking() under
+# a name of their own. Their classes may not.
 PACE_LAYERS = ("train", "app")
 
 WARN_LINES, MAX_LINES = 400, 800
@@ -246,7 +247,7 @@ TYPE_HEAD = re.compile(r"\b(?:class|struct|union|namespace|enum(?:\s+class)?)\s+
 
 
 def scope_of(header):
-    """What the brace after `header` opens: ("type", name), ("function", name) or ("block", "")."""
+    """What the brace after `header` opens: ("type", name), ("namespace", name), ("function", name) or ("block", "")."""
     while True:  # innermost parentheses first; one that stays open means we are inside an argument list
         folded = re.sub(r"\([^()]*\)", "\x01", header)
         if folded == header:
@@ -258,7 +259,7 @@ def scope_of(header):
         header = re.sub(r"<[^<>]*>", " ", header)
     kind = TYPE_HEAD.search(header)
     if kind and "\x01" not in header[kind.end(1):]:
-        return "type", kind[1]
+        return ("namespace" if kind[0].startswith("namespace") else "type"), kind[1]
     if re.search(r"(?<!operator)(?<![=!<>])=(?!=)", header) or re.match(r"\s*(?:return|else|do|case)\b", header):
         return "block", ""
     for match in NAME_BEFORE_CALL.finditer(header):
@@ -269,8 +270,7 @@ def scope_of(header):
 
 
 def check_blocking_names(source, root):
-    if source.layer in PACE_LAYERS:
-        return
+    owns_pace = source.layer in PACE_LAYERS
     raw_waits = "|".join(pattern.pattern for _, pattern in WAITS[:1]) + "|" + VENDOR_WAITS.pattern
     tokens = r"[{};]|\b\w+_blocking\b"
     if NAMED_WAIT_HOMES.match(source.path):
@@ -302,7 +302,8 @@ def check_blocking_names(source, root):
         types = [n for kind, n in stack[:functions[-1]] if kind == "type"]
         owner = parts[-2] if len(parts) > 1 else (types[-1] if types else "")
         is_structor = parts[-1].startswith("~") or parts[-1] == owner
-        if not is_structor and not parts[-1].endswith("_blocking"):
+        is_entry = owns_pace and not owner
+        if not is_structor and not is_entry and not parts[-1].endswith("_blocking"):
             yield match.start(), "blocking-name", f"{name} calls {token.strip(' .->(')}, so its own name must end in _blocking"
 
 

@@ -62,7 +62,7 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
     MILLRACE_TRY(harvest(accepted));
     if (next_step() >= end_step) break;
     queued_sum_ += pending_.size();
-    MILLRACE_TRY(record_next());
+    MILLRACE_TRY(record_next_blocking());
   }
   return {};
 }
@@ -75,11 +75,11 @@ Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&
     MILLRACE_TRY(harvest(accepted));
     if (replays_ == before && pending_.empty()) return {};
     // Something was refused: record it again, up to where the queue had come.
-    while (next_ < reached) MILLRACE_TRY(record_next());
+    while (next_ < reached) MILLRACE_TRY(record_next_blocking());
   }
 }
 
-Result<void> Runner::record_next() {
+Result<void> Runner::record_next_blocking() {
   const uint64_t transaction = next_;
   const uint32_t step = step_of(transaction);
   Pending pending = {transaction, epoch_, 0, {}, {}, {}};

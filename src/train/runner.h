@@ -50,7 +50,7 @@ class Runner {
     Tensor step, target;
   };
 
-  Result<void> record_next();
+  Result<void> record_next_blocking();
   void prefetch_ahead(uint32_t step);
   uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
   void ensure_instance_room(uint32_t view);

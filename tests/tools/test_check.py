@@ -330,8 +330,12 @@ class CheckTest(unittest.TestCase):
 
     def test_the_loops_that_own_the_pace_may_call_blocking_functions(self):
         self.write("src/train/a.cpp", HEAD + "void run() { device.wait_blocking(p); }\n")
-        self.write("src/app/a.cpp", HEAD + "int main() { run_blocking(); }\n")
+        self.write("src/app/a.cpp", HEAD + "namespace millrace {\nint main() { run_blocking(); }\n}\n")
         self.assertEqual(self.findings(), [])
+        self.write("src/train/a.cpp", HEAD + "namespace millrace {\nvoid Runner::step() { device.wait_blocking(p); }\n}\n")
+        self.write("src/app/a.cpp", HEAD + "class View { int draw() { return render_blocking(); } };\n")
+        self.assertEqual(sorted(p for p, _, rule, _ in self.findings()), ["src/app/a.cpp", "src/train/a.cpp"])
+        self.assertEqual(self.rules(), {"blocking-name"})
 
     def test_a_file_without_an_opening_comment_is_found(self):
         for kind in check.KINDS:
