@@ -49,7 +49,7 @@ class FreeList {
 /// arrays are not.
 template <class T>
 struct PooledAllocator {
-  using value_type = T;
+  using value_type = T;  // NOLINT: the standard's name
 
   PooledAllocator() = default;
   template <class U>

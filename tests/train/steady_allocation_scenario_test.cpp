@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "support/allocation_counter.h"
 #include "train/runner_bench.h"
@@ -77,6 +78,24 @@ TEST(SteadyAllocation, EveryBackgroundAllocatesNothing) {
     if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
     EXPECT_EQ(lazy_allocations_blocking(options), 0u);
   }
+}
+
+TEST(SteadyAllocation, AStepOfTheWholeTrainerWithItsAccountsAllocatesNothing) {
+  const Unchecked unchecked;
+  TrainOptions options = tiny_options(kWarm + 110);
+  options.device = "cpu:2,lazy";
+  options.threads = 0;
+  std::optional<AllocationCounter> allocations;
+  std::optional<uint64_t> count;
+  TrainObserver observer;
+  observer.step = [&](const StepProgress& progress) {
+    if (progress.step == kWarm) allocations.emplace();
+    if (progress.step != kWarm + 100) return;
+    count = allocations->count();
+    allocations.reset();
+  };
+  train_or_fail(options, observer);
+  EXPECT_EQ(count, 0u);
 }
 
 }  // namespace
