@@ -29,7 +29,14 @@ void step(Device& device, BufferId state, Ticket* last) {
 // Keeps the compiler from leaving out a new and its delete.
 int* volatile kept = nullptr;
 
-TEST(SteadyAllocation, TheCounterCountsThisThreadAloneWhileItLives) {
+class SteadyAllocation : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::AllocationCounter::works()) GTEST_SKIP() << "no counter under ThreadSanitizer";
+  }
+};
+
+TEST_F(SteadyAllocation, TheCounterCountsThisThreadAloneWhileItLives) {
   const test::AllocationCounter allocations;
   kept = new int(1);
   delete kept;
@@ -46,7 +53,7 @@ TEST(SteadyAllocation, TheCounterCountsThisThreadAloneWhileItLives) {
   EXPECT_LE(allocations.count() - before, 1u) << "the queue's own entry at most";
 }
 
-TEST(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
+TEST_F(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
   const auto device = open_device("cpu:2,lazy").or_raise();
   const BufferId state = device->allocate(4096, "state").or_raise();
   device->fill(whole(state, 4096), 0).or_raise();

@@ -14,6 +14,9 @@ class AllocationCounter {
   AllocationCounter(const AllocationCounter&) = delete;
   AllocationCounter& operator=(const AllocationCounter&) = delete;
 
+  /// False under ThreadSanitizer, which brings operators of its own that cannot be replaced:
+  /// nothing is counted there.
+  static bool works();
   /// Allocations since construction.
   uint64_t count() const;
 };

@@ -49,7 +49,14 @@ uint64_t cpu_allocations_blocking(const TrainOptions& options) {
   return allocations_blocking(options, "cpu:2", 5);
 }
 
-TEST(SteadyAllocation, AStepAllocatesNothing) {
+class SteadyAllocation : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!AllocationCounter::works()) GTEST_SKIP() << "no counter under ThreadSanitizer";
+  }
+};
+
+TEST_F(SteadyAllocation, AStepAllocatesNothing) {
   TrainOptions options = tiny_options(1000);
   options.stop_refine = 0;
   options.morton_interval = 0;
@@ -57,20 +64,20 @@ TEST(SteadyAllocation, AStepAllocatesNothing) {
   EXPECT_EQ(cpu_allocations_blocking(options), 0u);
 }
 
-TEST(SteadyAllocation, AStepWithRefinementAndReorderingAllocatesNothing) {
+TEST_F(SteadyAllocation, AStepWithRefinementAndReorderingAllocatesNothing) {
   const TrainOptions options = tiny_options(1000);
   EXPECT_EQ(lazy_allocations_blocking(options), 0u);
   EXPECT_EQ(cpu_allocations_blocking(options), 0u);
 }
 
-TEST(SteadyAllocation, AStepWhosePhotographIsDecodedOnTheWayAllocatesNothing) {
+TEST_F(SteadyAllocation, AStepWhosePhotographIsDecodedOnTheWayAllocatesNothing) {
   TrainOptions options = tiny_options(1000);
   options.image_cache_bytes = uint64_t{6} * 3 * 64 * 48;
   EXPECT_EQ(lazy_allocations_blocking(options), 0u);
   EXPECT_EQ(cpu_allocations_blocking(options), 0u);
 }
 
-TEST(SteadyAllocation, EveryBackgroundAllocatesNothing) {
+TEST_F(SteadyAllocation, EveryBackgroundAllocatesNothing) {
   for (const char* mode : kBackgroundModes) {
     SCOPED_TRACE(mode);
     TrainOptions options = tiny_options(1000);
@@ -80,7 +87,7 @@ TEST(SteadyAllocation, EveryBackgroundAllocatesNothing) {
   }
 }
 
-TEST(SteadyAllocation, AStepOfTheWholeTrainerWithItsAccountsAllocatesNothing) {
+TEST_F(SteadyAllocation, AStepOfTheWholeTrainerWithItsAccountsAllocatesNothing) {
   const Unchecked unchecked;
   TrainOptions options = tiny_options(kWarm + 110);
   options.device = "cpu:2,lazy";
