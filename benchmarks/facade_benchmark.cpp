@@ -4,8 +4,10 @@
 
 #include <vector>
 
+#include "kernels/splat_params.h"
 #include "kernels/tensor_params.h"
 #include "tensor/launch.h"
+#include "tensor/ops.h"
 #include "tensor/tensor.h"
 
 namespace millrace {
@@ -39,6 +41,38 @@ void launch_one_binding(benchmark::State& state) {
   }
 }
 BENCHMARK(launch_one_binding);
+
+// As many bindings as a training step's largest launch. The count on the device is 0, so that the
+// kernel does nothing.
+void launch_thirteen_bindings(benchmark::State& state) {
+  PacedDevice device;
+  const Tensor none = Tensor::zeros(device.get(), Shape{1}, Dtype::U32, "benchmark");
+  std::vector<Tensor> t;
+  for (int i = 0; i < 13; ++i) {
+    t.push_back(Tensor::zeros(device.get(), Shape{64, 14, 32}, Dtype::F32, "benchmark"));
+  }
+  for (auto _ : state) {
+    launch(device.get(), KernelId::project_backward, 2048, none,
+           {read(t[0]), read(t[1]), update(t[2]), read(t[3]), read(t[4]), read(t[5]), update(t[6]),
+            update(t[7]), update(t[8]), update(t[9]), update(t[10]), update(t[11]), update(t[12])},
+           BackwardParams{});
+    device.pace_blocking(state);
+  }
+}
+BENCHMARK(launch_thirteen_bindings);
+
+// One launch and the five temporary tensors that it needs.
+void sort_with_its_temporaries(benchmark::State& state) {
+  PacedDevice device;
+  const Tensor none = Tensor::zeros(device.get(), Shape{1}, Dtype::U32, "benchmark");
+  const Tensor keys = Tensor::zeros(device.get(), Shape{4096}, Dtype::U32, "benchmark");
+  const Tensor values = Tensor::zeros(device.get(), Shape{4096}, Dtype::U32, "benchmark");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(radix_sort_pairs(keys, values, none));
+    device.pace_blocking(state);
+  }
+}
+BENCHMARK(sort_with_its_temporaries);
 
 void small_upload(benchmark::State& state) {
   PacedDevice device;

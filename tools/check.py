@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lexical gate: layers, waits, names, sizes and mirrored tests, over every source kind.
+"""The lexical gate: layers, waits, dropped errors, names, sizes and mirrored tests, over every source kind.
 
 There is no exemption list. Each rule is a row of a table below; a file that breaks one is mended.
     tools/check.py [--root DIR]        prints findings as path:line: [rule] text, exit 1 on any
@@ -8,6 +8,9 @@ import argparse
 import pathlib
 import re
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_calls
 
 # ---- Tables -------------------------------------------------------------------------------------------
 
@@ -42,35 +45,63 @@ VENDOR_HEADERS = {
     "none": re.compile(r"^(?:CL/|sycl/|level_zero/|d3d12|webgpu)"),
 }
 # Vendor API names and branches on a vendor, outside backends/.
-NATIVE_API = re.compile(r"\b(?:cuda[A-Z]\w*|cu[A-Z]\w*(?=\s*\()|hip[A-Z]\w*|[vV]k[A-Z]\w*|VK_\w+|MTL[A-Z]\w*)\b")
+NATIVE_API = re.compile(
+    r"\b(?:cuda[A-Z]\w*|cu[A-Z]\w*(?=\s*\()|CU[a-z]\w+|CUDA_\w+|nv(?:rtc|ml)[A-Z]\w*|hip[A-Z]\w*|HIP_\w+|[vV]k[A-Z]\w*|VK_\w+"
+    r"|MTL[A-Z]\w*|__(?:global|device|host|shared|constant)__|(?:threadIdx|blockIdx|blockDim|gridDim)(?=\s*\.))\b"
+    r"|\b(?:cub|thrust|vk|sycl)\s*::|<<<")
 VENDOR_BRANCH = re.compile(r"^[ \t]*#[ \t]*(?:el)?if.*?(?<![a-z])(?:cuda\w*|vulkan|hip|hipcc|rocm|metal)(?![a-z])",
                            re.I | re.M)
+
+# Above the device layer nothing asks which vendor it runs on, not by its name in a string either.
+VENDOR_QUESTION = re.compile(
+    r"(?:[=!]=|\b(?:starts_with|ends_with|contains|find|compare|strn?cmp)\s*\((?:[^;{}()]*,)?)\s*\"(?:cuda|vulkan|hip|metal)\b"
+    r"|\"(?:cuda|vulkan|hip|metal)(?::[^\"]*)?\"\s*[=!]=")
+BELOW_THE_FACADE = ("base", "kernels", "device")
 
 # Where host threads may stop: the ledger, and the threads that are not the host's.
 WAIT_HOMES = re.compile(r"^src/(?:device/wait_ledger|base/worker_pool)\.\w+$")
 WAITS = (
-    ("wait on a condition, an atomic, a future or a task group", re.compile(r"(?:\.|->)\s*(?:wait|wait_for|wait_until|run_and_wait)\s*\(")),
+    ("wait on a condition, an atomic, a future or a task group", re.compile(
+        r"(?:\.|->)\s*(?:wait|wait_for|wait_until|wait_for_all|run_and_wait|arrive_and_wait|try_acquire_for|try_acquire_until)\s*\("
+        r"|\batomic_(?:flag_)?wait(?:_explicit)?\s*\(")),
     ("join", re.compile(r"(?:\.|->)\s*join\s*\(\s*\)")),
     ("thread of its own (use WorkerPool)", re.compile(r"\bstd\s*::\s*j?thread\b(?!\s*::)")),
     ("future, latch, barrier or semaphore", re.compile(
         r"\bstd\s*::\s*(?:future|shared_future|promise|async|packaged_task|latch|barrier|counting_semaphore|binary_semaphore)\b")),
-    ("task group", re.compile(r"\b(?:tbb|oneapi)\s*::\s*(?:task_group|flow)\b")),
-    ("sleep or yield", re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep|sched_yield|_mm_pause)\b"
-                                  r"|\bsleep\s*\(\s*\d|\bthis_thread\s*::\s*yield\b")),
-    ("system wait", re.compile(r"\b(?:pthread_join|pthread_cond_\w*wait|sem_\w*wait|SYS_futex|epoll_wait|waitpid|dispatch_semaphore_wait|dispatch_sync)\b"
-                               r"|(?<![\w>])::\s*(?:poll|select|wait)\s*\(")),
-    ("poll loop", re.compile(r"\bwhile\s*\((?:[^;{}]*!\s*[\w.\->()\[\]]*\bready\s*\(|[^;{}]*\bpoll\s*\(\s*\)\s*(?:<|!=))")),
+    ("task group or blocking queue", re.compile(r"\b(?:tbb|oneapi)\s*::\s*(?:task_group|flow|concurrent_bounded_queue)\b")),
+    ("sleep or yield", re.compile(r"\b(?:sleep_for|sleep_until|usleep|_*nanosleep|clock_nanosleep|sched_yield|_mm_pause|sleepForTimeInterval"
+                                  r"|sleepUntilDate|__builtin_ia32_pause)\b|(?<![\w.>:])(?:::\s*)?(?:sleep|Sleep)\s*\(\s*[^\s)]"
+                                  r"|\bthis_thread\s*::\s*yield\b")),
+    ("system wait", re.compile(r"\b(?:pthread_join|pthread_cond_\w*wait|sem_\w*wait|SYS_futex|epoll_p?wait2?|waitpid|waitid|sigwait\w*|sigsuspend"
+                               r"|pthread_barrier_wait|dispatch_semaphore_wait|dispatch_group_wait|dispatch_sync|WaitForSingleObject)\b"
+                               r"|(?<![\w>])::\s*(?:poll|select|wait)\s*\(|(?<![\w.>:])p?poll\s*\(\s*[&\w]+[\w.()]*\s*,")),
+    ("poll loop", re.compile(
+        # while (not ready), for (; not ready;)
+        r"\b(?:while\s*\(|for\s*\([^;{}]*;)[^;{}]*(?:(?:!|\bnot\b)\s*[\w.\->()\[\]]*\bready\s*\(|\bready\s*\(\s*\)\s*==\s*false"
+        r"|\b(?:poll|passed)\s*\(\s*\)\s*(?:<|!=)|[\w)\]]\s*>=?\s*[\w.\->]*\b(?:poll|passed)\s*\(\s*\))"
+        # for (;;) { if (ready) break; }
+        r"|\b(?:for\s*\(\s*;\s*;\s*\)|while\s*\(\s*(?:true|1)\s*\))\s*\{(?:[^{}]|\{[^{}]*\})*?"
+        r"\bif\s*\([^{};]*\b(?:ready|poll|passed)\s*\(\s*\)[^{};]*\)\s*\{?\s*(?:break|return)\b"
+        # do {} while (not ready)
+        r"|\bwhile\s*\((?:[^;{}()]|\([^;{}()]*\))*(?:\b(?:load|test|query)|Query|GetFenceStatus|GetEventStatus|CounterValue)\s*\("
+        r"(?:[^;{}()]|\([^;{}()]*\))*\)(?:[^;{}()]|\([^;{}()]*\))*\)\s*(?:;|\{\s*;?\s*\})")),
 )
 # Vendor calls that stop the host: only in src/backends/<api>/ files with "wait" in their name.
 VENDOR_WAIT_HOMES = re.compile(r"^src/backends/\w+/\w*wait\w*\.\w+$")
 VENDOR_WAITS = re.compile(
-    r"\b(?:(?:cuda|hip)(?:Device|Stream|Event|Thread)Synchronize|cu(?:Ctx|Stream|Event)Synchronize"
-    r"|(?:cuda|hip)(?:Memcpy(?:2D|3D|ToSymbol|FromSymbol)?|Memset|Free|FreeHost)(?=\s*\()"
-    r"|cuMemcpy(?:DtoH|HtoD|DtoD|2D|3D)?(?:_v2)?(?=\s*\()|cuMemFree(?:_v2)?(?=\s*\()"
-    r"|vkWaitSemaphores(?:KHR)?|vkWaitForFences|vkQueueWaitIdle|vkDeviceWaitIdle"
-    r"|waitUntilCompleted|waitUntilScheduled|waitUntilSignaledValue)\b")
+    r"\b(?:(?:cuda|hip)(?:Device|Stream|Event|Thread)Synchronize|(?:cu|hip)(?:Ctx|Stream|Event)Synchronize"
+    r"|(?:cuda|hip)(?:Memcpy(?!\w*Async)\w*|Memset(?:2D|3D|D8|D16|D32)?|Free|FreeHost|HostFree|FreeArray|DeviceReset)(?=\s*\()"
+    r"|cuMemcpy(?!\w*Async)\w*(?=\s*\()|cuMemsetD(?!\w*Async)\w*(?=\s*\()|cuMemFree(?:Host)?(?:_v2)?(?=\s*\()"
+    r"|vkWaitSemaphores(?:KHR)?|vkWaitForFences|vkWaitForPresentKHR|vkQueueWaitIdle|vkDeviceWaitIdle|VK_QUERY_RESULT_WAIT_BIT"
+    r"|waitUntilCompleted|waitUntilScheduled|waitUntilSignaledValue"
+    r"|clFinish|clWaitForEvents|ze(?:Fence|Event)HostSynchronize|zeCommandQueueSynchronize)\b")
+# Files in which a raw wait is at home, but not in a function that hides it: its name ends in _blocking.
+NAMED_WAIT_HOMES = re.compile(r"^src/(?:device/wait_ledger|backends/\w+/\w*wait\w*)\.\w+$")
+# Pacing is one place of the program.
+PACING_SITE = re.compile(r"\{\s*(?:\.reason\s*=\s*)?WaitReason\s*::\s*Pacing\s*,|\bWaitSite\b[^;{}]*\bWaitReason\s*::\s*Pacing\b")
 
-# Layers whose functions may call x_blocking() under a name of their own: the loops that own the pace.
+# Layers whose entry points (free functions such as train() and main()) own the pace and may call x_blocking() under
+# a name of their own. Their classes may not.
 PACE_LAYERS = ("train", "app")
 
 WARN_LINES, MAX_LINES = 400, 800
@@ -192,6 +223,9 @@ def check_vendor_names(source, root):
     if source.layer != "kernels":
         for match in VENDOR_BRANCH.finditer(source.no_comments):
             yield match.start(), "vendor-name", "#if on a vendor; only backends know which one they are"
+    if source.layer not in BELOW_THE_FACADE:
+        for match in VENDOR_QUESTION.finditer(source.no_comments):
+            yield match.start(), "vendor-name", "a question for a vendor's name; ask DeviceInfo for a property instead"
 
 
 def check_waits(source, root):
@@ -213,7 +247,7 @@ TYPE_HEAD = re.compile(r"\b(?:class|struct|union|namespace|enum(?:\s+class)?)\s+
 
 
 def scope_of(header):
-    """What the brace after `header` opens: ("type", name), ("function", name) or ("block", "")."""
+    """What the brace after `header` opens: ("type", name), ("namespace", name), ("function", name) or ("block", "")."""
     while True:  # innermost parentheses first; one that stays open means we are inside an argument list
         folded = re.sub(r"\([^()]*\)", "\x01", header)
         if folded == header:
@@ -225,7 +259,7 @@ def scope_of(header):
         header = re.sub(r"<[^<>]*>", " ", header)
     kind = TYPE_HEAD.search(header)
     if kind and "\x01" not in header[kind.end(1):]:
-        return "type", kind[1]
+        return ("namespace" if kind[0].startswith("namespace") else "type"), kind[1]
     if re.search(r"(?<!operator)(?<![=!<>])=(?!=)", header) or re.match(r"\s*(?:return|else|do|case)\b", header):
         return "block", ""
     for match in NAME_BEFORE_CALL.finditer(header):
@@ -236,15 +270,18 @@ def scope_of(header):
 
 
 def check_blocking_names(source, root):
-    if source.layer in PACE_LAYERS:
-        return
+    owns_pace = source.layer in PACE_LAYERS
+    raw_waits = "|".join(pattern.pattern for _, pattern in WAITS[:1]) + "|" + VENDOR_WAITS.pattern
+    tokens = r"[{};]|\b\w+_blocking\b"
+    if NAMED_WAIT_HOMES.match(source.path):
+        tokens += "|" + raw_waits
     directives = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
     for match in directives.finditer(source.code):
         if "_blocking" in match[0]:
             yield match.start(), "blocking-name", "a macro hides a blocking call; write a function that ends in _blocking"
     code = directives.sub(lambda m: blank(m[0]), source.code)
     stack, start = [], 0
-    for match in re.finditer(r"[{};]|\b\w+_blocking\b", code):
+    for match in re.finditer(tokens, code):
         token = match[0]
         if token == "{":
             stack.append(scope_of(code[start:match.start()]))
@@ -256,18 +293,23 @@ def check_blocking_names(source, root):
             continue
         functions = [i for i, (kind, _) in enumerate(stack) if kind == "function"]
         if not functions:
+            alias = re.search(r"(\w+)\s*=\s*(?:&\s*)?(?:\w+\s*::\s*)*$", code[start:match.start()])
+            if alias and not alias[1].endswith("_blocking") and not re.match(r"\s*\(", code[match.end():]):
+                yield match.start(), "blocking-name", f"{alias[1]} is another name of {token}, so it must end in _blocking"
             continue
         name = stack[functions[-1]][1]
         parts = name.split("::")
         types = [n for kind, n in stack[:functions[-1]] if kind == "type"]
         owner = parts[-2] if len(parts) > 1 else (types[-1] if types else "")
         is_structor = parts[-1].startswith("~") or parts[-1] == owner
-        if not is_structor and not parts[-1].endswith("_blocking"):
-            yield match.start(), "blocking-name", f"{name} calls {token}, so its own name must end in _blocking"
+        is_entry = owns_pace and not owner
+        if not is_structor and not is_entry and not parts[-1].endswith("_blocking"):
+            yield match.start(), "blocking-name", f"{name} calls {token.strip(' .->(')}, so its own name must end in _blocking"
 
 
 def check_catches(source, root):
-    for match in re.finditer(r"\bcatch\s*\([^)]*\)\s*\{\s*\}|@catch\s*\([^)]*\)\s*\{\s*\}", source.code):
+    nothing = r"(?:\s|;|\(\s*void\s*\)\s*\w+\s*;|static_cast\s*<\s*void\s*>\s*\(\s*\w+\s*\)\s*;)*"
+    for match in re.finditer(r"@?\bcatch\s*\((?:[^()]|\([^()]*\))*\)\s*\{" + nothing + r"\}", source.code):
         yield match.start(), "empty-catch", "an error is swallowed; handle it or let it pass"
 
 
@@ -286,7 +328,12 @@ def check_layer_known(source, root):
     yield 0, "layer", "this folder is no layer of the table in tools/check.py"
 
 
-SRC_RULES = (check_includes, check_vendor_names, check_waits, check_blocking_names, check_catches, check_head, check_size)
+def check_launches(source, root):
+    yield from check_calls.check_native_launches(source)
+
+
+SRC_RULES = (check_includes, check_vendor_names, check_waits, check_blocking_names, check_catches, check_launches,
+             check_head, check_size)
 TEST_RULES = (check_head, check_size)
 
 # ---- Rules on the tree --------------------------------------------------------------------------------
@@ -328,8 +375,23 @@ def check_tables(root):
                                                  "tools/check.py; make them equal")
 
 
+def check_pacing(in_src):
+    sites = [(source, match) for source in in_src for match in PACING_SITE.finditer(source.code)]
+    if len(sites) > 1:
+        for source, match in sites:
+            yield source.path, source.line(match.start()), "pacing", "Pacing has one call site; this is one of several"
+
+
+def check_results(in_src):
+    results, others = check_calls.result_names(in_src)
+    for source in in_src:
+        for at, rule, text in check_calls.check_discarded(source, results, others):
+            yield source.path, source.line(at), rule, text
+
+
 def text_files(root):
-    places = [p for p in root.iterdir() if p.is_file()]
+    # In a linked work tree .git is a file that names the machine's main one.
+    places = [p for p in root.iterdir() if p.is_file() and p.name != ".git"]
     for place in TEXT_PLACES:
         places += [p for p in (root / place).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
     return sorted(p for p in places if p.stat().st_size < 2_000_000)
@@ -367,6 +429,8 @@ def check(root):
             lines = source.text.count("\n")
             if WARN_LINES < lines <= MAX_LINES:
                 warnings.append(f"{source.path}: {lines} lines; files split at {WARN_LINES}")
+    findings += check_results(in_src)
+    findings += check_pacing(in_src)
     findings += check_texts(root)
     return sorted(set(findings)), warnings, len(in_src) + len(in_tests)
 

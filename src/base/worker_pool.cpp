@@ -37,7 +37,7 @@ void WorkerPool::run() {
       changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
       if (stopping_) return;
       job = std::move(jobs_.front());
-      jobs_.pop_front();
+      jobs_.erase(jobs_.begin());
     }
     job();
   }

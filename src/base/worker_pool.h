@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -29,7 +28,7 @@ class WorkerPool {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
+  std::vector<std::function<void()>> jobs_;  // oldest first; keeps its memory, unlike a deque
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

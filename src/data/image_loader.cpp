@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <list>
 #include <new>
 #include <optional>
@@ -59,8 +58,8 @@ struct ImageLoader::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Entry> entries;
-  std::deque<uint32_t> queue;
-  std::list<uint32_t> order;  // cached views, least recently used first
+  std::vector<uint32_t> queue;  // oldest first
+  std::list<uint32_t> order;    // cached views, least recently used first
   // Shared with the images' deleters, which may run after the loader has gone.
   std::shared_ptr<std::atomic<uint64_t>> bytes = std::make_shared<std::atomic<uint64_t>>(0);
   std::optional<WorkerPool> pool;  // last: its threads use all of the above
@@ -113,7 +112,7 @@ void ImageLoader::State::run_one() {
     std::lock_guard lock(mutex);
     if (queue.empty()) return;
     view = queue.front();
-    queue.pop_front();
+    queue.erase(queue.begin());
     entries[view].stage = Stage::Decoding;
   }
   if (options.artificial_delay_ms > 0) pause_worker(options.artificial_delay_ms);
@@ -175,12 +174,20 @@ Result<std::shared_ptr<const Image8>> ImageLoader::get_blocking(uint32_t view) {
     // Somebody waits for this one: it goes before what was only asked for in advance.
     auto& queue = state_->queue;
     queue.erase(std::find(queue.begin(), queue.end(), view));
-    queue.push_front(view);
+    queue.insert(queue.begin(), view);
   }
   const auto is_done = [&] { return entry.stage == Stage::Ready || entry.stage == Stage::Failed; };
   state_->ledger.wait_blocking(lock, state_->changed, is_done, kDecodeSite);
   if (entry.stage == Stage::Failed) return entry.error;
   return state_->take(view);
+}
+
+size_t ImageLoader::undecoded() const {
+  std::lock_guard lock(state_->mutex);
+  return static_cast<size_t>(
+      std::count_if(state_->entries.begin(), state_->entries.end(), [](const Entry& entry) {
+        return entry.stage == Stage::Queued || entry.stage == Stage::Decoding;
+      }));
 }
 
 uint64_t ImageLoader::cached_bytes() const { return state_->bytes->load(); }

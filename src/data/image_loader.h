@@ -35,6 +35,8 @@ class ImageLoader {
   /// The image, waiting for its decode if it must (ledger reason Decode). Error: the file's, with
   /// its path.
   Result<std::shared_ptr<const Image8>> get_blocking(uint32_t view);
+  /// Views that were asked for and whose decode has not ended.
+  size_t undecoded() const;
   /// Bytes of decoded pixels in memory now.
   uint64_t cached_bytes() const;
 

@@ -16,6 +16,9 @@ constexpr uint64_t kBigStep = uint64_t{64} << 10;
 // Free blocks beyond this (or a quarter of what is in use) are given back when a new one is made.
 constexpr uint64_t kKeepFree = uint64_t{64} << 20;
 
+// Free blocks that the list has room for at once, so that it does not grow in some later step.
+constexpr size_t kRoom = 256;
+
 uint64_t round_up(uint64_t bytes, uint64_t step) { return (bytes + step - 1) / step * step; }
 
 // A big block may serve a request up to a quarter smaller than itself.
@@ -38,7 +41,9 @@ uint64_t BlockPool::block_bytes(uint64_t requested) {
 }
 
 BlockPool::BlockPool(BlockSource* source, uint64_t limit_bytes)
-    : source_(source), limit_bytes_(limit_bytes) {}
+    : source_(source), limit_bytes_(limit_bytes) {
+  free_.reserve(kRoom);
+}
 
 BlockPool::~BlockPool() {
   for (const FreeBlock& block : free_) source_->destroy(block.handle, block.bytes);

@@ -51,6 +51,7 @@ void Completion::after(Point point, Action action, void* context, uint64_t argum
 bool Completion::wait_blocking(Point point, WaitLedger& ledger, const WaitSite& site,
                                std::optional<std::chrono::milliseconds> limit) {
   if (passed() >= point) return true;
+  const WaitSite counted = ledger.recorded_as(site, point);
   std::unique_lock lock(mutex_);
   waiting_.push_back(point);
   interest_.store(std::min(interest_.load(), point));
@@ -64,9 +65,9 @@ bool Completion::wait_blocking(Point point, WaitLedger& ledger, const WaitSite& 
   };
   bool ok = true;
   if (limit) {
-    ok = ledger.wait_for_blocking(lock, changed_, done, *limit, site);
+    ok = ledger.wait_for_blocking(lock, changed_, done, *limit, counted);
   } else {
-    ledger.wait_blocking(lock, changed_, done, site);
+    ledger.wait_blocking(lock, changed_, done, counted);
   }
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), point));
   return ok;

@@ -14,6 +14,7 @@ namespace millrace {
 /// one when ranges are many (they are merged), which is safe.
 class RangePoints {
  public:
+  RangePoints() { ranges_.reserve(kFirstRanges); }
   /// Range [begin, end) was used at `point`. Ranges whose point is <= `passed` are forgotten.
   void mark(uint64_t begin, uint64_t end, Point point, Point passed);
   /// The newest point that used any byte of [begin, end), or 0.
@@ -27,6 +28,10 @@ class RangePoints {
     uint64_t end;
     Point point;
   };
+
+  // A buffer's record is reused by later buffers: room for what tensors and their slices need, so
+  // that it does not grow in some later step.
+  static constexpr size_t kFirstRanges = 4;
 
   void merge_neighbours();
 

@@ -14,7 +14,7 @@ namespace millrace {
 /// itself and never waits. Not thread-safe: its device guards it.
 class StagingRing {
  public:
-  explicit StagingRing(uint64_t capacity) : capacity_(capacity) {}
+  explicit StagingRing(uint64_t capacity) : capacity_(capacity) { slices_.reserve(kRoom); }
   uint64_t capacity() const { return capacity_; }
 
   /// The offset of a free slice of `bytes` (1 to capacity), in use until `point` has passed;
@@ -33,6 +33,9 @@ class StagingRing {
   /// Where `bytes` would begin: at the head, or at the start of the buffer if they would cross its
   /// end.
   uint64_t begin_for(uint64_t bytes) const;
+
+  // Slices that the list has room for at once, so that it does not grow in some later step.
+  static constexpr size_t kRoom = 256;
 
   uint64_t capacity_;
   // Positions count up for ever; offset = position % capacity.

@@ -10,6 +10,8 @@ constexpr size_t kTiny = 64;  // a scalar read back
 constexpr size_t kSmall = 4096;
 // Images that were read back once should not stay for ever: this many are kept.
 constexpr size_t kMaxLargeFree = 8;
+// Free entries that the list has room for at once, so that it does not grow in some later step.
+constexpr size_t kRoom = 64;
 
 }  // namespace
 
@@ -17,6 +19,11 @@ void TicketState::drop_reference() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::shared_ptr<TicketPool> home = std::move(home_);
   home->give_back(this);
+}
+
+TicketPool::TicketPool() {
+  small_.reserve(kRoom);
+  large_.reserve(kMaxLargeFree);
 }
 
 TicketState* TicketPool::take(size_t bytes, Point point) {

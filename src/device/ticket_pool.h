@@ -42,6 +42,7 @@ class TicketState {
 /// nothing.
 class TicketPool : public std::enable_shared_from_this<TicketPool> {
  public:
+  TicketPool();
   static std::shared_ptr<TicketPool> make() { return std::make_shared<TicketPool>(); }
 
   /// A state with room for `bytes`, not ready, with one reference that the caller owns.

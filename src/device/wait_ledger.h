@@ -1,6 +1,7 @@
 // The wait ledger: the only place where the host thread may stop, and the record of every stop.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -68,6 +69,17 @@ class WaitLedger {
     return ok;
   }
 
+  /// Pacing may wait for timeline points up to `newest` from now on; without a call, for any.
+  void limit_pacing(uint64_t newest) { pacing_limit_.store(newest, std::memory_order_relaxed); }
+  /// How a wait of `site` for `point` is recorded: Pacing for a point past the limit is no Pacing
+  /// but a UserRead, which every budget counts.
+  WaitSite recorded_as(const WaitSite& site, uint64_t point) const {
+    WaitSite counted = site;
+    const bool past_limit = point > pacing_limit_.load(std::memory_order_relaxed);
+    if (site.reason == WaitReason::Pacing && past_limit) counted.reason = WaitReason::UserRead;
+    return counted;
+  }
+
   /// Adds `ns` of a device with an empty queue to the last wait recorded for `site`.
   void add_device_dry(const WaitSite& site, uint64_t ns);
 
@@ -83,6 +95,7 @@ class WaitLedger {
   /// The row of `site`, or nullptr. Allocates nothing: waits repeat every step.
   WaitRecord* find(const WaitSite& site);
 
+  std::atomic<uint64_t> pacing_limit_ = UINT64_MAX;
   mutable std::mutex mutex_;
   std::vector<WaitRecord> records_;
   std::vector<WaitSite> sites_;  // of the rows

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "device/test_hooks.h"
 #include "tensor/check.h"
 
 namespace millrace {
@@ -44,6 +45,7 @@ void detail::launch_bytes(Device& device, KernelId kernel, uint64_t threads, Sli
                           std::span<const Binding> bindings, std::span<const std::byte> params,
                           Site site) {
   if (threads == 0) return;
+  pass_wait_place(WaitPlace::Facade, device);
   Launch launch{kernel, threads, count, bindings, params, site};
   Result<void> queued = device.launch(launch);
   if (queued.ok()) return;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/pooled_allocator.h"
 #include "tensor/check.h"
 #include "tensor/pointwise.h"
 
@@ -66,7 +67,9 @@ Tensor Tensor::empty(Device& device, const Shape& shape, Dtype dtype, const char
            fmt::format("empty {} {} ({}): {}; called at {}", shape.str(), to_string(dtype), label,
                        buffer.error().message, describe(site))});
   }
-  out.storage_ = std::make_shared<Storage>(device, buffer.value(), bytes);
+  // Every step makes and drops tensors: their records come from a pool, as their memory does.
+  out.storage_ =
+      std::allocate_shared<Storage>(PooledAllocator<Storage>(), device, buffer.value(), bytes);
   return out;
 }
 

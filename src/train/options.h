@@ -9,6 +9,10 @@
 
 namespace millrace {
 
+/// What --strategy and --bg-mode take.
+inline constexpr std::array kStrategies = {"mcmc"};
+inline constexpr std::array kBackgroundModes = {"solid", "random", "modulation", "image"};
+
 /// Capacity forced on the first attempt of a step that finds the gate open (tests).
 struct ForcedCapacity {
   uint64_t capacity = 0;

@@ -17,6 +17,10 @@ constexpr uint32_t kMaxIterations = 1000000000;
 constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max();  // ids are 32-bit
 constexpr int kMaxThreads = 4096;
 
+bool is_one_of(const std::string& value, const auto& known) {
+  return std::find(known.begin(), known.end(), value) != known.end();
+}
+
 /// Collects the first complaint, so that the table of ranges reads as a table.
 class Ranges {
  public:
@@ -62,9 +66,8 @@ void Ranges::check_data() {
   for (const float channel : o.bg_color) {
     require(channel >= 0 && channel <= 1, "bg_color", "three numbers from 0 to 1", channel);
   }
-  const bool known_mode = o.bg_mode == "solid" || o.bg_mode == "random" ||
-                          o.bg_mode == "modulation" || o.bg_mode == "image";
-  require(known_mode, "bg_mode", "solid, random, modulation or image", "'" + o.bg_mode + "'");
+  require(is_one_of(o.bg_mode, kBackgroundModes), "bg_mode", "solid, random, modulation or image",
+          "'" + o.bg_mode + "'");
   require((o.bg_mode == "image") == !o.bg_image.empty(), "bg_image",
           "a file with --bg-mode image, and none otherwise", "'" + o.bg_image + "'");
 }
@@ -74,7 +77,7 @@ void Ranges::check_run() {
   require(o.iterations >= 1 && o.iterations <= kMaxIterations, "iterations",
           fmt::format("from 1 to {}", kMaxIterations), o.iterations);
   positive("steps_scaler", o.steps_scaler);
-  require(o.strategy == "mcmc", "strategy", "mcmc, the one strategy there is so far",
+  require(is_one_of(o.strategy, kStrategies), "strategy", "mcmc, the one strategy there is so far",
           "'" + o.strategy + "'");
   require(!o.device.empty(), "device", "auto or an id that `millrace devices` lists", "empty");
   require(o.threads >= 0 && o.threads <= kMaxThreads, "threads",

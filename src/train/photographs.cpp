@@ -44,16 +44,27 @@ Result<void> Photographs::preload_blocking(const std::vector<uint32_t>& first_vi
   return {};
 }
 
-void Photographs::prefetch(uint32_t view) {
-  if (!resident_[view].defined()) loader_->prefetch(view);
+void Photographs::prefetch(std::span<const uint32_t> views) {
+  if (all_resident_) return;
+  for (const uint32_t view : views) {
+    if (!resident_[view].defined()) loader_->prefetch(view);
+  }
+  // The view that is needed first is touched last. A view that gave way just before its turn would
+  // have to be decoded while the host waits.
+  for (auto view = views.rbegin(); view != views.rend(); ++view) {
+    if (resident_[*view].defined()) touch(*view);
+  }
+}
+
+// Makes `view`, which is resident, the last to give way.
+void Photographs::touch(uint32_t view) {
+  const auto at = std::find(recent_.begin(), recent_.end(), view);
+  std::rotate(at, at + 1, recent_.end());
 }
 
 Result<Tensor> Photographs::target_blocking(uint32_t view) {
   if (resident_[view].defined()) {
-    if (!all_resident_) {
-      recent_.erase(std::find(recent_.begin(), recent_.end(), view));
-      recent_.push_back(view);
-    }
+    if (!all_resident_) touch(view);
     return resident_[view];
   }
   const auto loaded = loader_->get_blocking(view);
@@ -65,7 +76,7 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
   while (!all_resident_ && !recent_.empty() && resident_bytes_ + bytes_[view] > budget_bytes_) {
     resident_[recent_.front()] = Tensor();
     resident_bytes_ -= bytes_[recent_.front()];
-    recent_.pop_front();
+    recent_.erase(recent_.begin());
   }
   resident_[view] = upload_photograph(device_, image.pixels, image.width, image.height);
   resident_bytes_ += bytes_[view];

@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -27,11 +27,14 @@ class Photographs {
   Result<void> preload_blocking(const std::vector<uint32_t>& first_views,
                                 const std::function<void(uint32_t, uint32_t)>& progress,
                                 const std::atomic<bool>* stop = nullptr);
-  /// Says which views come soon; never waits.
-  void prefetch(uint32_t view);
+  /// Says which views come next, the first one first; never waits. They are decoded where they must
+  /// be, and what is on the device for them gives way last.
+  void prefetch(std::span<const uint32_t> views);
   /// The target of `view`, [3,H,W] U8. Waits for a decode (reason Decode) only if prefetching fell
   /// behind. The tensor stays valid while it is held.
   Result<Tensor> target_blocking(uint32_t view);
+  /// Views that were asked for and whose decode has not ended.
+  size_t undecoded() const { return loader_->undecoded(); }
   /// Whether every photograph stays on the device.
   bool all_resident() const { return all_resident_; }
 
@@ -40,7 +43,9 @@ class Photographs {
   std::unique_ptr<ImageLoader> loader_;
   std::vector<uint64_t> bytes_;
   std::vector<Tensor> resident_;
-  std::deque<uint32_t> recent_;  // resident views, oldest use first (only when not all fit)
+  void touch(uint32_t view);
+
+  std::vector<uint32_t> recent_;  // resident views, first to go first (only when not all fit)
   uint64_t budget_bytes_ = 0, resident_bytes_ = 0;
   bool all_resident_ = false;
 };

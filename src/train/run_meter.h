@@ -16,7 +16,10 @@ constexpr uint32_t kFirstSteadyStep = 20;
 /// Counts only while running: evaluation and saving are put between pause() and resume().
 class RunMeter {
  public:
-  explicit RunMeter(Device& device) : device_(device) {}
+  explicit RunMeter(Device& device) : device_(device) {
+    // Room for the intervals of a long run, so that no steady step allocates.
+    intervals_ms_.reserve(size_t{1} << 16);
+  }
 
   void resume();
   void pause();

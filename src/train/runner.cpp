@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/philox.h"
+#include "device/test_hooks.h"
 
 namespace millrace {
 namespace {
@@ -55,12 +57,12 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
     if (step_points_.size() == kRunAhead) {
       MILLRACE_TRY(
           device_.wait_blocking(step_points_.front(), {WaitReason::Pacing, "trainer.pacing"}));
-      step_points_.pop_front();
+      step_points_.erase(step_points_.begin());
     }
     MILLRACE_TRY(harvest(accepted));
     if (next_step() >= end_step) break;
     queued_sum_ += pending_.size();
-    MILLRACE_TRY(record_next());
+    MILLRACE_TRY(record_next_blocking());
   }
   return {};
 }
@@ -73,14 +75,15 @@ Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&
     MILLRACE_TRY(harvest(accepted));
     if (replays_ == before && pending_.empty()) return {};
     // Something was refused: record it again, up to where the queue had come.
-    while (next_ < reached) MILLRACE_TRY(record_next());
+    while (next_ < reached) MILLRACE_TRY(record_next_blocking());
   }
 }
 
-Result<void> Runner::record_next() {
+Result<void> Runner::record_next_blocking() {
   const uint64_t transaction = next_;
   const uint32_t step = step_of(transaction);
   Pending pending = {transaction, epoch_, 0, {}, {}, {}};
+  pass_wait_place(WaitPlace::Trainer, device_);
   switch (kind_of(transaction)) {
     case TransactionKind::Step: {
       pending.view = sampler_.view_of(step);
@@ -106,7 +109,9 @@ Result<void> Runner::record_next() {
   const Point point = device_.submit();
   if (kind_of(transaction) == TransactionKind::Step) {
     step_points_.push_back(point);
-    if (step_points_.size() > kRunAhead) step_points_.pop_front();
+    if (step_points_.size() > kRunAhead) step_points_.erase(step_points_.begin());
+    // From here on a wait for anything newer counts as a wait, whatever it calls itself.
+    device_.ledger().limit_pacing(step_points_.size() == kRunAhead ? step_points_.front() : 0);
   }
   pending_.push_back(std::move(pending));
   next_ = schedule_.next(transaction);
@@ -115,9 +120,11 @@ Result<void> Runner::record_next() {
 
 void Runner::prefetch_ahead(uint32_t step) {
   if (photographs_.all_resident()) return;
-  for (uint32_t ahead = 1; ahead <= kPrefetchSteps; ++ahead) {
-    photographs_.prefetch(sampler_.view_of(step + ahead));
+  std::array<uint32_t, kPrefetchSteps> views;
+  for (uint32_t ahead = 0; ahead < kPrefetchSteps; ++ahead) {
+    views[ahead] = sampler_.view_of(step + 1 + ahead);
   }
+  photographs_.prefetch(views);
 }
 
 // Tests may cut the capacity of the first attempt of a step that finds the gate open. Placement
@@ -176,7 +183,7 @@ Result<void> Runner::harvest(const std::function<void(const StepMetrics&)>& acce
       return {};
     }
     const Pending pending = std::move(pending_.front());
-    pending_.pop_front();
+    pending_.erase(pending_.begin());
     MILLRACE_TRY(accept(pending, control, accepted));
   }
   return {};

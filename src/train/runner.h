@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
@@ -51,7 +50,7 @@ class Runner {
     Tensor step, target;
   };
 
-  Result<void> record_next();
+  Result<void> record_next_blocking();
   void prefetch_ahead(uint32_t step);
   uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
   void ensure_instance_room(uint32_t view);
@@ -73,8 +72,9 @@ class Runner {
   uint64_t next_ = 0;  // transaction
   uint32_t end_step_ = 0;
   uint32_t epoch_ = 0;
-  std::deque<Pending> pending_;
-  std::deque<Point> step_points_;         // the last kRunAhead steps recorded
+  // Both are a few entries long, oldest first: vectors, which keep their memory from step to step.
+  std::vector<Pending> pending_;
+  std::vector<Point> step_points_;        // the last kRunAhead steps recorded
   uint64_t accepted_rows_ = 0;            // N of the last accepted transaction
   std::vector<uint64_t> view_instances_;  // high-water mark of each view
   std::vector<uint64_t> view_rows_;       // N at that mark

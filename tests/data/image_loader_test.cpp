@@ -113,6 +113,20 @@ TEST(ImageLoader, ADamagedBodyIsAnErrorThatNamesThePath) {
   EXPECT_TRUE(loader.get_blocking(2));
 }
 
+TEST(ImageLoader, CountsWhatIsAskedForAndNotDecodedYet) {
+  const Photos photos(3);
+  WaitLedger ledger;
+  ImageLoaderOptions options;
+  options.n_threads = 1;
+  options.artificial_delay_ms = 30;
+  ImageLoader loader(photos.views, options, ledger);
+  EXPECT_EQ(loader.undecoded(), 0u);
+  for (uint32_t i = 0; i < 3; ++i) loader.prefetch(i);
+  EXPECT_EQ(loader.undecoded(), 3u);
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(loader.get_blocking(i).ok());
+  EXPECT_EQ(loader.undecoded(), 0u);
+}
+
 TEST(ImageLoader, EndsWhileDecodesAreQueued) {
   const Photos photos(20);
   WaitLedger ledger;

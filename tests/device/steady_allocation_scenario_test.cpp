@@ -1,69 +1,10 @@
-// Scenario: steady work on the CPU device allocates nothing on the recording thread. This binary
-// counts calls of operator new for it.
-#include <cstdlib>
-#include <new>
+// Scenario: steady work on the CPU device allocates nothing on the recording thread.
+#include <atomic>
+#include <string>
 
+#include "base/worker_pool.h"
 #include "device/device_helpers.h"
-
-namespace {
-
-thread_local bool counting = false;
-thread_local int n_allocations = 0;
-
-}  // namespace
-
-#ifndef MILLRACE_SANITIZE  // a sanitizer brings its own family, and suffers no second one
-namespace {
-
-void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  if (counting) ++n_allocations;
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  void* address = try_allocate(bytes, alignment);
-  if (address == nullptr) throw std::bad_alloc();
-  return address;
-}
-
-constexpr std::size_t kPlain = 16;
-constexpr std::size_t of(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }
-
-}  // namespace
-
-using std::align_val_t;
-using std::nothrow_t;
-using std::size_t;
-
-void* operator new(size_t bytes) { return allocate(bytes, kPlain); }
-void* operator new[](size_t bytes) { return allocate(bytes, kPlain); }
-void* operator new(size_t bytes, align_val_t to) { return allocate(bytes, of(to)); }
-void* operator new[](size_t bytes, align_val_t to) { return allocate(bytes, of(to)); }
-void* operator new(size_t bytes, const nothrow_t&) noexcept { return try_allocate(bytes, kPlain); }
-void* operator new[](size_t bytes, const nothrow_t&) noexcept {
-  return try_allocate(bytes, kPlain);
-}
-void* operator new(size_t bytes, align_val_t to, const nothrow_t&) noexcept {
-  return try_allocate(bytes, of(to));
-}
-void* operator new[](size_t bytes, align_val_t to, const nothrow_t&) noexcept {
-  return try_allocate(bytes, of(to));
-}
-void operator delete(void* address) noexcept { std::free(address); }
-void operator delete[](void* address) noexcept { std::free(address); }
-void operator delete(void* address, size_t) noexcept { std::free(address); }
-void operator delete[](void* address, size_t) noexcept { std::free(address); }
-void operator delete(void* address, align_val_t) noexcept { std::free(address); }
-void operator delete[](void* address, align_val_t) noexcept { std::free(address); }
-void operator delete(void* address, size_t, align_val_t) noexcept { std::free(address); }
-void operator delete[](void* address, size_t, align_val_t) noexcept { std::free(address); }
-void operator delete(void* address, const nothrow_t&) noexcept { std::free(address); }
-void operator delete[](void* address, const nothrow_t&) noexcept { std::free(address); }
-void operator delete(void* address, align_val_t, const nothrow_t&) noexcept { std::free(address); }
-void operator delete[](void* address, align_val_t, const nothrow_t&) noexcept {
-  std::free(address);
-}
-#endif
+#include "support/allocation_counter.h"
 
 namespace millrace {
 namespace {
@@ -85,23 +26,42 @@ void step(Device& device, BufferId state, Ticket* last) {
   *last = ticket;
 }
 
-TEST(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
-#ifdef MILLRACE_SANITIZE
-  GTEST_SKIP() << "a sanitizer has its own allocator";
-#endif
+// Keeps the compiler from leaving out a new and its delete.
+int* volatile kept = nullptr;
+
+class SteadyAllocation : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::AllocationCounter::works()) GTEST_SKIP() << "no counter under ThreadSanitizer";
+  }
+};
+
+TEST_F(SteadyAllocation, TheCounterCountsThisThreadAloneWhileItLives) {
+  const test::AllocationCounter allocations;
+  kept = new int(1);
+  delete kept;
+  EXPECT_EQ(allocations.count(), 1u);
+  WorkerPool pool(1);
+  const uint64_t before = allocations.count();
+  std::atomic<bool> done = false;
+  pool.post([&done] {
+    delete new std::string(100, 'x');
+    done = true;
+  });
+  while (!done) {
+  }
+  EXPECT_LE(allocations.count() - before, 1u) << "the queue's own entry at most";
+}
+
+TEST_F(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
   const auto device = open_device("cpu:2,lazy").or_raise();
   const BufferId state = device->allocate(4096, "state").or_raise();
   device->fill(whole(state, 4096), 0).or_raise();
   Ticket last = device->download({state, 0, 64}).or_raise();
   for (int i = 0; i < 30; ++i) step(*device, state, &last);
-  counting = true;
-  n_allocations = 0;
-  delete new int(1);
-  EXPECT_EQ(n_allocations, 1) << "the counter does not count";
-  n_allocations = 0;
+  const test::AllocationCounter allocations;
   for (int i = 0; i < 100; ++i) step(*device, state, &last);
-  counting = false;
-  EXPECT_EQ(n_allocations, 0);
+  EXPECT_EQ(allocations.count(), 0u);
   device->release(state);
 }
 

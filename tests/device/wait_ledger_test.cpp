@@ -41,6 +41,20 @@ TEST(WaitLedger, AddsWaitsOfOneSiteAndKeepsReasonsApart) {
   EXPECT_EQ(ledger.count_except_pacing(), 1u);
 }
 
+TEST(WaitLedger, PacingForAPointPastTheLimitIsRecordedAsAWaitThatCounts) {
+  WaitLedger ledger;
+  const WaitSite pacing{WaitReason::Pacing, "test.pacing"};
+  EXPECT_EQ(ledger.recorded_as(pacing, UINT64_MAX).reason, WaitReason::Pacing) << "no limit yet";
+  ledger.limit_pacing(7);
+  EXPECT_EQ(ledger.recorded_as(pacing, 7).reason, WaitReason::Pacing);
+  const WaitSite early = ledger.recorded_as(pacing, 8);
+  EXPECT_EQ(early.reason, WaitReason::UserRead);
+  EXPECT_STREQ(early.name, "test.pacing");
+  EXPECT_EQ(early.where.line(), pacing.where.line());
+  const WaitSite decode{WaitReason::Decode, "test.decode"};
+  EXPECT_EQ(ledger.recorded_as(decode, 8).reason, WaitReason::Decode);
+}
+
 TEST(WaitLedger, EveryReasonHasAName) {
   for (int i = 0; i < kWaitReasonCount; ++i) {
     EXPECT_STRNE(to_string(static_cast<WaitReason>(i)), "Unknown");

@@ -104,6 +104,20 @@ TEST(Photographs, TheBudgetLimitsWhatStaysOnTheDevice) {
   EXPECT_GE(bench.resident_bytes(), kTargetBytes);
 }
 
+TEST(Photographs, WhatIsNeededNextGivesWayLast) {
+  Bench bench(2 * 3 * kTargetBytes);  // three targets
+  std::vector<Tensor> first;
+  for (const uint32_t view : {0u, 1u, 2u}) {
+    first.push_back(bench.photographs.target_blocking(view).or_raise());
+  }
+  const std::vector<uint32_t> order = {0, 2, 3, 1};
+  bench.photographs.prefetch(order);
+  ASSERT_TRUE(bench.photographs.target_blocking(3).ok());  // one of them gives way
+  EXPECT_TRUE(bench.photographs.target_blocking(0).or_raise().overlaps(first[0]));
+  EXPECT_TRUE(bench.photographs.target_blocking(2).or_raise().overlaps(first[2]));
+  EXPECT_FALSE(bench.photographs.target_blocking(1).or_raise().overlaps(first[1]));
+}
+
 TEST(Photographs, ATargetLargerThanTheBudgetIsServedAllTheSame) {
   Bench bench(1);
   for (const uint32_t view : {0u, 1u, 0u}) {

@@ -2,6 +2,8 @@
 #include "train/runner_bench.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "train/open_device.h"
 #include "train/scene.h"
@@ -31,11 +33,22 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   state.workspace.instances = make_instance_buffers(
       device, room.instances ? room.instances : 1u << 18, state.workspace.pixels.n_tiles, true);
   state.refinement = make_mcmc_scratch(state.model);
+  if (!options.bg_image.empty()) {
+    state.background = BackgroundImages::load(device, options.bg_image, sizes).or_raise();
+  }
   ImageLoaderOptions loader;
   loader.artificial_delay_ms = options.test_decode_delay_ms;
   photographs = std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes);
   photographs->preload_blocking({0}, {}).or_raise();
   runner = std::make_unique<Runner>(device, options, scale, state, *photographs, sizes);
+}
+
+void RunnerBench::keep_decoders_ahead() {
+  device.after_submit = [this] {
+    while (photographs->undecoded() > 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  };
 }
 
 Result<void> RunnerBench::run_blocking(uint32_t end_step) {

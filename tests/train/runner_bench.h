@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct QueueEvent {
   enum Kind { kSubmit, kWait } kind;
   Point point;
   WaitReason reason = WaitReason::Test;  // of a wait
+  uint64_t launches = 0;                 // of a submit: since the submit before
 };
 
 /// Passes every call on and remembers submits and waits.
@@ -34,6 +36,7 @@ class RecordingDevice : public Device {
   }
   Result<Ticket> download(Slice from) override { return inner_->download(from); }
   Result<void> launch(const Launch& launch) override {
+    ++n_launches_;
     if (!refuse_every_frame || launch.kernel != KernelId::gate_decide) {
       return inner_->launch(launch);
     }
@@ -46,7 +49,9 @@ class RecordingDevice : public Device {
   Result<void> fill(Slice to, uint32_t pattern) override { return inner_->fill(to, pattern); }
   Point submit() override {
     const Point point = inner_->submit();
-    events.push_back({QueueEvent::kSubmit, point});
+    events.push_back({QueueEvent::kSubmit, point, WaitReason::Test, n_launches_});
+    n_launches_ = 0;
+    if (after_submit) after_submit();
     return point;
   }
   Point poll() override { return inner_->poll(); }
@@ -60,9 +65,11 @@ class RecordingDevice : public Device {
 
   std::vector<QueueEvent> events;
   bool refuse_every_frame = false;
+  std::function<void()> after_submit;
 
  private:
   std::unique_ptr<Device> inner_;
+  uint64_t n_launches_ = 0;
 };
 
 /// Room at the start, in rows and tile instances; 0 = plenty.
@@ -75,6 +82,9 @@ class RunnerBench {
  public:
   explicit RunnerBench(const TrainOptions& options, Room room = {});
 
+  /// From now on every transaction is followed by the end of all decoding that was asked for: tiny
+  /// steps do not outrun the decoders, and what is left of waits for them is the trainer's fault.
+  void keep_decoders_ahead();
   /// Runs to `end_step` and settles; the first error, if any.
   Result<void> run_blocking(uint32_t end_step);
   /// The hash of the settled state.

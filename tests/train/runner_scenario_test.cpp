@@ -224,6 +224,20 @@ TEST(Waits, PacingIsForNoNewerPointWithRefinementsAndReplays) {
   }
 }
 
+TEST(Waits, ForANewerPointThanPacingAllowsCountWhateverTheyCallThemselves) {
+  TrainOptions options = tiny_options(kSteps);
+  options.device = "cpu:2,lazy";
+  RunnerBench bench(options);
+  ASSERT_TRUE(bench.runner->run_until_blocking(30, bench.stop, {}).ok());
+  const uint64_t before = bench.device.ledger().count_except_pacing();
+  const WaitSite early{WaitReason::Pacing, "test.early"};
+  ASSERT_TRUE(bench.device.wait_blocking(bench.device.submit(), early).ok());
+  EXPECT_EQ(bench.device.ledger().count_except_pacing(), before + 1);
+  const WaitRecord row = bench.device.ledger().records().back();
+  EXPECT_EQ(row.site, "test.early");
+  EXPECT_EQ(row.reason, WaitReason::UserRead);
+}
+
 TEST(Stopping, TheStopFlagEndsTheRunAtAStepAndItCanGoOn) {
   RunnerBench bench(tiny_options(kSteps));
   const auto take = [&](const StepMetrics& metrics) {

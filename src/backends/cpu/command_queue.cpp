@@ -9,6 +9,7 @@ CommandQueue::CommandQueue()
     : oldest_(std::make_unique<Chunk>()), newest_(oldest_.get()), current_(oldest_.get()) {
   newest_->first_point = 1;
   spare_.reserve(kMaxSpare);
+  for (size_t i = 0; i < kFirstSpare; ++i) spare_.push_back(std::make_unique<Chunk>());
 }
 
 Command& CommandQueue::next_slot(Point finished) {

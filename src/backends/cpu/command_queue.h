@@ -51,6 +51,8 @@ class CommandQueue {
  private:
   static constexpr size_t kChunk = 64;
   static constexpr size_t kMaxSpare = 32;
+  // The commands of a few steps with all that may follow them, so that recording allocates nothing.
+  static constexpr size_t kFirstSpare = 6;
   struct Chunk {
     std::array<Command, kChunk> commands;
     std::unique_ptr<Chunk> next;

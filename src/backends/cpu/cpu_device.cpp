@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "device/hazard_map.h"
 #include "device/staging_ring.h"
+#include "device/test_hooks.h"
 #include "device/ticket_pool.h"
 
 namespace millrace::cpu {
@@ -249,6 +250,7 @@ Result<Ticket> CpuDevice::download(Slice from) {
 }
 
 Result<void> CpuDevice::launch(const Launch& launch) {
+  pass_wait_place(WaitPlace::Backend, *this);
   if (launch.bindings.size() > kMaxBindings || launch.params.size() > kMaxParamsBytes) {
     return Error{
         ErrorCode::Internal,
