@@ -22,13 +22,13 @@ void print_summary(Console& console, const TrainSummary& s) {
                              speed));
   console.result(fmt::format("host waits per step (pacing excluded): {:.3f}; replays: {}",
                              s.steady_waits_per_step, s.replays));
-  if (!s.why_slow.empty()) console.result("why slow: " + s.why_slow);
   const auto file = [&](const char* what, const std::filesystem::path& path) {
     if (!path.empty()) console.result(fmt::format("{}: {}", what, absolute_text(path)));
   };
   file("PLY", s.ply);
   file("report", s.report);
   file("contact sheet", s.contact_sheet);
+  if (!s.why_slow.empty()) console.result("why slow: " + s.why_slow);
 }
 
 void emit_done(Events& events, const TrainSummary& s) {

@@ -78,6 +78,8 @@ TEST_F(Train, LeavesTheDocumentedFilesAndSaysWhere) {
   for (const char* text : {"PSNR ", "Gaussians", "steps/s", "host waits per step", "why slow:"}) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << outcome.out;
   }
+  const std::string last = outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1);
+  EXPECT_TRUE(last.starts_with("why slow: ")) << last;
   for (const std::string& file : {files[0], files[4], files[5]}) {
     EXPECT_NE(outcome.out.find((out() / file).string()), std::string::npos) << outcome.out;
   }

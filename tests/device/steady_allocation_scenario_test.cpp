@@ -4,6 +4,7 @@
 #include <new>
 
 #include "device/device_helpers.h"
+#include "device/trace.h"
 
 namespace {
 
@@ -64,8 +65,9 @@ void step(Device& device, BufferId state, Ticket* last) {
   *last = ticket;
 }
 
-TEST(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
+void expect_no_allocation(TraceRecorder* trace) {
   const auto device = open_device("cpu:2,lazy").or_raise();
+  device->set_trace(trace);
   const BufferId state = device->allocate(4096, "state").or_raise();
   device->fill(whole(state, 4096), 0).or_raise();
   Ticket last = device->download({state, 0, 64}).or_raise();
@@ -79,6 +81,21 @@ TEST(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
   counting = false;
   EXPECT_EQ(n_allocations, 0);
   device->release(state);
+}
+
+TEST(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
+  expect_no_allocation(nullptr);
+}
+
+TEST(SteadyAllocation, TracingASteadyStepAllocatesNothingEither) {
+  TraceRecorder trace;
+  expect_no_allocation(&trace);
+}
+
+TEST(SteadyAllocation, NorDoesATraceThatIsFull) {
+  TraceRecorder trace(100);
+  expect_no_allocation(&trace);
+  EXPECT_GT(trace.dropped(), 0u);
 }
 
 }  // namespace
