@@ -55,6 +55,7 @@ def drawn(tracks, begin, end):
     for row, track in enumerate(rows):
         y = TOP + row * (ROW + GAP)
         svg.append(f'<text x="{LEFT - 8}" y="{y + ROW / 2 + 4}" text-anchor="end" font-size="12">{escape(track)}</text>')
+        labels_end = 0
         for event in tracks[track]:
             first, last = max(event["ts"], begin), min(event["ts"] + event.get("dur", 0), end)
             if last < begin or first > end:
@@ -66,8 +67,10 @@ def drawn(tracks, begin, end):
                 label = f"{name} ({event['args']['reason']})"
             if event["ph"] == "i":
                 svg.append(f'<line x1="{x:.1f}" y1="{y}" x2="{x:.1f}" y2="{y + ROW}" stroke="#2a7f3f" stroke-width="2"/>')
+                x = max(x + 4, labels_end)
                 if x + len(label) * NARROWEST_TEXT_PX < WIDTH:
-                    svg.append(f'<text x="{x + 4:.1f}" y="{y + ROW / 2 + 4}">{escape(label)}</text>')
+                    labels_end = x + (len(label) + 1) * NARROWEST_TEXT_PX
+                    svg.append(f'<text x="{x:.1f}" y="{y + ROW / 2 + 4}">{escape(label)}</text>')
                 continue
             shade = colour_of(name, known)
             if track == "device":
