@@ -162,7 +162,8 @@ TEST(TraceOfTraining, EveryKernelOfTheSteadyStepsIsThere) {
   const uint64_t launched = bench.device.queue().launches - before;
   std::map<std::string, int> kernels;
   uint64_t n_kernels = 0;
-  for (const json& event : tracks_of(json_of(trace.to_json())).at("device")) {
+  const Tracks tracks = tracks_of(json_of(trace.to_json()));
+  for (const json& event : tracks.at("device")) {
     if (!event["args"].contains("site")) continue;  // copies, fills, snapshots
     ++kernels[event["name"]];
     ++n_kernels;
