@@ -309,5 +309,20 @@ TEST_F(Train, ASecondCtrlCEndsAtOnce) {
   EXPECT_EQ(process.finish().exit_code, 130);
 }
 
+TEST_F(Train, WritesATraceAndSaysWhere) {
+  const std::string file = (folder_ / "trace.json").string();
+  const Outcome outcome = train({"--iterations", "5", "--trace", file});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_NE(outcome.out.find("trace: " + file), std::string::npos) << outcome.out;
+}
+
+TEST_F(Train, ATraceThatCannotBeWrittenEndsItWithSevenBeforeItBegins) {
+  const Outcome outcome = train({"--iterations", "5", "--trace", capture_.string()});
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_NE(outcome.err.find("--trace"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(fs::exists(out()));
+}
+
 }  // namespace
 }  // namespace millrace
