@@ -52,6 +52,7 @@ struct ImageLoader::State {
         entries(views.size()) {
     if (trace == nullptr) return;
     for (int i = 0; i < n_threads(); ++i) idle_tracks.push_back(trace->add_track("loader"));
+    std::reverse(idle_tracks.begin(), idle_tracks.end());  // the last is taken first
     for (const View& view : views) trace_names.push_back(trace->intern(view.name));
   }
 

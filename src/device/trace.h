@@ -72,7 +72,8 @@ class TraceRecorder {
 
   /// Events that found no room.
   uint64_t dropped() const;
-  /// The trace so far, in the JSON array-of-events format: times in us since the recorder was made.
+  /// The trace so far as JSON: an object whose traceEvents have times in us since the recorder was
+  /// made, and whose otherData counts what was dropped.
   std::string to_json() const;
 
  private:
