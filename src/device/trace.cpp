@@ -143,7 +143,7 @@ uint64_t TraceRecorder::dropped() const {
 std::string TraceRecorder::to_json() const {
   std::lock_guard lock(mutex_);
   std::string json;
-  json.reserve(256 + 192 * n_events_);
+  json.reserve(256 + 144 * n_events_);
   const auto out = std::back_inserter(json);
   fmt::format_to(out,
                  "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"events\":{},\"event_limit\":{},"

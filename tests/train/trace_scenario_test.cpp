@@ -187,6 +187,19 @@ TEST(TraceOfTraining, ATraceThatCannotBeWrittenEndsTheRunBeforeItBegins) {
   EXPECT_FALSE(fs::exists(options.output));
 }
 
+TEST(TraceOfTraining, ARunThatFailsLeavesItsTraceToo) {
+  TrainOptions options = tiny_options(5);
+  options.output = (scratch_folder() / "failed").string();
+  options.dataset = (scratch_folder() / "no-such-capture").string();
+  options.trace = (scratch_folder() / "failed.json").string();
+  const std::atomic<bool> stop = false;
+  const auto ran = train(options, {}, stop);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::Dataset);
+  const Tracks tracks = tracks_of(json_of(read_text_file(options.trace).or_raise()));
+  EXPECT_EQ(tracks.at("phases").at(0)["name"], "load");
+}
+
 TEST(TraceOfTraining, TracingDoesNotChangeTheModel) {
   TrainOptions options = tiny_options(60);
   options.test_capacity = {{1, 30}};
