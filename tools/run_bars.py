@@ -1,5 +1,7 @@
 """The bars on real captures: one row each of quality, speed, determinism and host waits (see tools/run_bars)."""
+import contextlib
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -24,6 +26,21 @@ EVERY_SET_STEPS = 50
 MEMORY_GAUSSIANS, BYTES_PER_GAUSSIAN = (100000, 300000), 1600
 BYTES_PER_PIXEL = 250
 GARDEN_ERROR = 16  # of 255
+# The device must not run dry, and the report must name what held a run up.
+DRY_FRACTION, QUEUED_STEPS = 0.02, 2
+SLOW_DECODE = ["-r", "4", "-i", "60", "--test-decode-delay-ms", "300", "--image-cache-bytes", "2M"]
+
+
+@contextlib.contextmanager
+def busy_cores():
+    """Another program on every core for as long as the block runs."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 class Bars:
@@ -125,6 +142,27 @@ class Bars:
         found = f"median colour error {error:.1f} of 255 over {n} front points"
         self.row("test_garden", found, f"<= {GARDEN_ERROR}", error <= GARDEN_ERROR and n > 1000)
 
+    def slow(self):
+        """The queue stays full, a loaded machine makes nobody wait, and a slow loader is found out."""
+        if not (self.data / "king23").is_dir():
+            return
+        report = self.train("slow-queue", "king23", ["-r", "4", "-i", "500"])
+        if isinstance(report, str):
+            self.row("slow queue", report, "a full queue", False)
+        else:
+            dry, queued = report["device_dry_fraction"], report["mean_queued_steps"]
+            self.row("slow queue", f"dry {dry:.2%}, {queued:.2f} steps queued",
+                     f"dry <= {DRY_FRACTION:.0%}, >= {QUEUED_STEPS} steps",
+                     dry <= DRY_FRACTION and queued >= QUEUED_STEPS)
+        with busy_cores():
+            report = self.train("slow-loaded", "king23", ["-r", "4", "-i", "200"])
+        found = report if isinstance(report, str) else f"{report['waits']['steady_per_step']} waits per step"
+        held = not isinstance(report, str) and report["waits"]["steady_per_step"] == 0
+        self.row("slow loaded cores", found, "0 waits per step", held)
+        report = self.train("slow-decode", "king23", SLOW_DECODE)
+        found = report if isinstance(report, str) else report["why_slow"]
+        self.row("slow decode", found, "decode-bound", found.startswith("decode-bound"))
+
     def waits(self):
         """Every capture loads, trains some steps, and never waits in a steady one."""
         for folder in sorted(p for p in self.data.iterdir() if p.is_dir()):
@@ -144,8 +182,8 @@ class Bars:
 
 def main():
     if len(sys.argv) < 4:
-        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|memory|garden|waits ...]")
-    kinds = ("quality", "speed", "determinism", "memory", "garden", "waits")
+        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|memory|garden|slow|waits ...]")
+    kinds = ("quality", "speed", "determinism", "memory", "garden", "slow", "waits")
     chosen = sys.argv[4:] or kinds
     unknown = [k for k in chosen if k not in kinds]
     if unknown:

@@ -14,7 +14,7 @@ std::string score_text(const TrainSummary& s) {
   return fmt::format("PSNR {:.2f}, SSIM {:.4f}", s.psnr, s.ssim);
 }
 
-void print_summary(Console& console, const TrainSummary& s) {
+void print_summary(Console& console, const TrainSummary& s, const std::string& trace) {
   const std::string speed =
       s.steps_per_second > 0 ? fmt::format(" ({:.1f} steps/s)", s.steps_per_second) : "";
   console.result(fmt::format("{}, {} Gaussians, {} steps in {}{}", score_text(s),
@@ -22,13 +22,14 @@ void print_summary(Console& console, const TrainSummary& s) {
                              speed));
   console.result(fmt::format("host waits per step (pacing excluded): {:.3f}; replays: {}",
                              s.steady_waits_per_step, s.replays));
-  if (!s.why_slow.empty()) console.result("why slow: " + s.why_slow);
   const auto file = [&](const char* what, const std::filesystem::path& path) {
     if (!path.empty()) console.result(fmt::format("{}: {}", what, absolute_text(path)));
   };
   file("PLY", s.ply);
   file("report", s.report);
   file("contact sheet", s.contact_sheet);
+  file("trace", trace);
+  if (!s.why_slow.empty()) console.result("why slow: " + s.why_slow);
 }
 
 void emit_done(Events& events, const TrainSummary& s) {
@@ -74,7 +75,7 @@ Result<int> run_train(Context& context, const ParsedArguments& arguments) {
     return trained.error();
   }
   const TrainSummary& summary = trained.value();
-  print_summary(context.console, summary);
+  print_summary(context.console, summary, options.trace);
   emit_done(context.events, summary);
   if (!summary.interrupted) return 0;
   context.console.warning(fmt::format(

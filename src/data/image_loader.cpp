@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/worker_pool.h"
+#include "device/trace.h"
 
 namespace millrace {
 namespace {
@@ -43,7 +44,18 @@ Result<Image8> decode_view(const View& view, const std::array<float, 3>& backgro
 
 struct ImageLoader::State {
   State(std::vector<View> all_views, const ImageLoaderOptions& given, WaitLedger& wait_ledger)
-      : views(std::move(all_views)), options(given), ledger(wait_ledger), entries(views.size()) {}
+      : views(std::move(all_views)),
+        options(given),
+        ledger(wait_ledger),
+        trace(wait_ledger.trace()),
+        entries(views.size()) {
+    if (trace == nullptr) return;
+    for (int i = 0; i < n_threads(); ++i) idle_tracks.push_back(trace->add_track("loader"));
+    std::reverse(idle_tracks.begin(), idle_tracks.end());  // the last is taken first
+    for (const View& view : views) trace_names.push_back(trace->intern(view.name));
+  }
+
+  int n_threads() const { return std::max(1, options.n_threads); }
 
   /// Queues a view that is neither in memory nor on its way. Under `mutex`.
   void request(uint32_t view);
@@ -55,11 +67,14 @@ struct ImageLoader::State {
   const std::vector<View> views;
   const ImageLoaderOptions options;
   WaitLedger& ledger;
+  TraceRecorder* const trace;  // null unless a trace is wanted
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Entry> entries;
-  std::vector<uint32_t> queue;  // oldest first
-  std::list<uint32_t> order;    // cached views, least recently used first
+  std::vector<TraceTrack> idle_tracks;   // one for each thread that decodes nothing now
+  std::vector<const char*> trace_names;  // of the views
+  std::vector<uint32_t> queue;           // oldest first
+  std::list<uint32_t> order;             // cached views, least recently used first
   // Shared with the images' deleters, which may run after the loader has gone.
   std::shared_ptr<std::atomic<uint64_t>> bytes = std::make_shared<std::atomic<uint64_t>>(0);
   std::optional<WorkerPool> pool;  // last: its threads use all of the above
@@ -108,13 +123,19 @@ void ImageLoader::State::evict() {
 /// Decodes the first view of the queue. On a worker thread.
 void ImageLoader::State::run_one() {
   uint32_t view = 0;
+  TraceTrack track = {};
   {
     std::lock_guard lock(mutex);
     if (queue.empty()) return;
     view = queue.front();
     queue.erase(queue.begin());
     entries[view].stage = Stage::Decoding;
+    if (trace) {
+      track = idle_tracks.back();
+      idle_tracks.pop_back();
+    }
   }
+  const auto begin = TraceRecorder::Clock::now();
   if (options.artificial_delay_ms > 0) pause_worker(options.artificial_delay_ms);
   Result<Image8> decoded = decode_view(views[view], options.background);
   std::shared_ptr<const Image8> image;
@@ -130,8 +151,10 @@ void ImageLoader::State::run_one() {
   } else {
     error = decoded.error();
   }
+  if (trace) trace->span(track, trace_names[view], begin, TraceRecorder::Clock::now());
   {
     std::lock_guard lock(mutex);
+    if (trace) idle_tracks.push_back(track);
     Entry& entry = entries[view];
     if (image) {
       entry.lent = image;
@@ -150,7 +173,7 @@ void ImageLoader::State::run_one() {
 ImageLoader::ImageLoader(std::vector<View> views, const ImageLoaderOptions& options,
                          WaitLedger& ledger)
     : state_(std::make_unique<State>(std::move(views), options, ledger)) {
-  state_->pool.emplace(static_cast<size_t>(std::max(1, options.n_threads)));
+  state_->pool.emplace(static_cast<size_t>(state_->n_threads()));
 }
 
 ImageLoader::~ImageLoader() = default;

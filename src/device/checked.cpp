@@ -61,6 +61,7 @@ class CheckedDevice final : public Device {
   WaitLedger& ledger() override { return device_->ledger(); }
   MemoryStats memory() const override { return device_->memory(); }
   QueueStats queue() const override { return device_->queue(); }
+  void set_trace(TraceRecorder* trace) override { device_->set_trace(trace); }
 
  private:
   /// An error whose text begins with `what`, unless `slice` lies in a live buffer.

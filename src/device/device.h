@@ -157,6 +157,11 @@ class Device {
   virtual WaitLedger& ledger() = 0;
   virtual MemoryStats memory() const = 0;
   virtual QueueStats queue() const = 0;
+
+  /// From now on what the device does goes into `trace`, which must outlive the device; null ends
+  /// that. Set it while nothing is queued. Waits are recorded for every device; one that knows when
+  /// its commands ran overrides this to record them too.
+  virtual void set_trace(TraceRecorder* trace) { ledger().set_trace(trace); }
 };
 
 /// Opens a device by id ("cpu", "cpu:4" for four threads, "auto"). Error: Usage, with the ids there

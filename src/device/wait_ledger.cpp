@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "device/trace.h"
+
 namespace millrace {
 namespace {
 
@@ -24,11 +26,11 @@ bool same_site(const WaitSite& a, const WaitSite& b) {
          std::string_view(a.where.file_name()) == b.where.file_name();
 }
 
-std::string place(const WaitSite& site) {
-  return fmt::format("{}:{}", short_path(site.where.file_name()), site.where.line());
-}
-
 }  // namespace
+
+std::string source_place(const char* file, uint32_t line) {
+  return fmt::format("{}:{}", short_path(file), line);
+}
 
 const char* to_string(WaitReason reason) {
   switch (reason) {
@@ -60,15 +62,20 @@ WaitRecord* WaitLedger::find(const WaitSite& site) {
 }
 
 void WaitLedger::record(const WaitSite& site, std::chrono::steady_clock::time_point begin) {
-  const auto blocked = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::steady_clock::now() - begin);
+  const auto end = std::chrono::steady_clock::now();
+  const auto blocked = std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin);
+  if (TraceRecorder* trace = this->trace()) {
+    TraceDetails details = TraceDetails::at(site.where);
+    details.reason = to_string(site.reason);
+    trace->span(TraceTrack::Waits, site.name, begin, end, details);
+  }
   std::lock_guard lock(mutex_);
   WaitRecord* row = find(site);
   if (row == nullptr) {
     sites_.push_back(site);
     row = &records_.emplace_back();
     row->site = site.name;
-    row->where = place(site);
+    row->where = source_place(site.where.file_name(), site.where.line());
     row->reason = site.reason;
   }
   ++row->count;

@@ -13,6 +13,8 @@
 
 namespace millrace {
 
+class TraceRecorder;
+
 /// Why the host stopped.
 enum class WaitReason : uint8_t {
   UserRead,
@@ -26,6 +28,9 @@ enum class WaitReason : uint8_t {
 };
 constexpr int kWaitReasonCount = 8;
 const char* to_string(WaitReason reason);
+
+/// "src/train/runner.cpp:66": a place in the source, below the source tree's root.
+std::string source_place(const char* file, uint32_t line);
 
 /// A place in the source that may stop the host, and why.
 struct WaitSite {
@@ -90,12 +95,18 @@ class WaitLedger {
   /// Waits so far for every reason but Pacing.
   uint64_t count_except_pacing() const;
 
+  /// From now on waits go into `trace` too, which must outlive the ledger; null ends that.
+  void set_trace(TraceRecorder* trace) { trace_.store(trace, std::memory_order_release); }
+  /// Where whatever has this ledger at hand records what it does; null unless a trace is wanted.
+  TraceRecorder* trace() const { return trace_.load(std::memory_order_acquire); }
+
  private:
   void record(const WaitSite& site, std::chrono::steady_clock::time_point begin);
   /// The row of `site`, or nullptr. Allocates nothing: waits repeat every step.
   WaitRecord* find(const WaitSite& site);
 
   std::atomic<uint64_t> pacing_limit_ = UINT64_MAX;
+  std::atomic<TraceRecorder*> trace_ = nullptr;
   mutable std::mutex mutex_;
   std::vector<WaitRecord> records_;
   std::vector<WaitSite> sites_;  // of the rows

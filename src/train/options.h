@@ -44,6 +44,7 @@ struct TrainOptions {
   uint64_t image_cache_bytes = 4ull << 30;
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
+  std::string trace;  // file; empty: none
 
   // The model.
   uint32_t sh_degree = 3;
@@ -112,6 +113,7 @@ void visit_options(Options& o, Visit&& visit) {
         "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",
         "--save-iterations");
+  visit("trace", o.trace, "write a trace of the run that Perfetto opens (docs/waits.md)", "");
   visit("sh_degree", o.sh_degree, "spherical harmonics degree, 0 to 3", "");
   visit("sh_degree_interval", o.sh_degree_interval, "steps between degree rises", "");
   visit("max_cap", o.max_cap, "most Gaussians", "--max-splats --cap-max");

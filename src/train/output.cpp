@@ -112,7 +112,7 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
   json["seconds"] = summary.seconds;
   json["ms_per_step"] = {{"median", run.ms_median}, {"p95", run.ms_p95}};
   json["device_dry_fraction"] = run.device_dry_fraction;
-  json["mean_queued_transactions"] = run.mean_queued_transactions;
+  json["mean_queued_steps"] = run.mean_queued_steps;
   json["why_slow"] = summary.why_slow;
   json["psnr"] = number_or_null(run.has_psnr, summary.psnr);
   json["ssim"] = number_or_null(run.has_psnr, summary.ssim);

@@ -43,7 +43,7 @@ struct RunReport {
   std::string device_id, device_name, device_driver;
   double ms_median = 0, ms_p95 = 0;
   double device_dry_fraction = 0;
-  double mean_queued_transactions = 0;
+  double mean_queued_steps = 0;
   bool has_psnr = false;
   double psnr_cc = 0, psnr_gain = 0;
   double instances_mean = 0;

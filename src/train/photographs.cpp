@@ -2,6 +2,7 @@
 #include "train/photographs.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "loss/photometric.h"
 
@@ -10,12 +11,11 @@ namespace millrace {
 Photographs::Photographs(Device& device, const std::vector<View>& views,
                          const ImageLoaderOptions& loader, uint64_t budget_bytes)
     : device_(device), resident_(views.size()), budget_bytes_(budget_bytes) {
-  uint64_t total = 0;
   for (const View& view : views) {
     bytes_.push_back(uint64_t{3} * view.camera.width * view.camera.height);
-    total += bytes_.back();
+    total_bytes_ += bytes_.back();
   }
-  all_resident_ = total <= budget_bytes;
+  all_resident_ = total_bytes_ <= budget_bytes;
   ImageLoaderOptions options = loader;
   // Where all targets live on the device, a decoded copy is needed only until it is uploaded.
   // Otherwise the budget is shared between decoded images and device targets.
@@ -72,6 +72,7 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
     return Error{loaded.error().code,
                  loaded.error().message + "; remove or replace the photograph and start again"};
   }
+  const auto begin = std::chrono::steady_clock::now();
   const Image8& image = *loaded.value();
   while (!all_resident_ && !recent_.empty() && resident_bytes_ + bytes_[view] > budget_bytes_) {
     resident_[recent_.front()] = Tensor();
@@ -81,6 +82,9 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
   resident_[view] = upload_photograph(device_, image.pixels, image.width, image.height);
   resident_bytes_ += bytes_[view];
   if (!all_resident_) recent_.push_back(view);
+  ++loads_;
+  load_ns_ += static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
   return resident_[view];
 }
 

@@ -37,6 +37,11 @@ class Photographs {
   size_t undecoded() const { return loader_->undecoded(); }
   /// Whether every photograph stays on the device.
   bool all_resident() const { return all_resident_; }
+  /// Bytes of all photographs as targets.
+  uint64_t total_bytes() const { return total_bytes_; }
+  /// Photographs put onto the device so far, and the host's time for that, decoding apart.
+  uint64_t loads() const { return loads_; }
+  double load_seconds() const { return static_cast<double>(load_ns_) * 1e-9; }
 
  private:
   Device& device_;
@@ -46,7 +51,8 @@ class Photographs {
   void touch(uint32_t view);
 
   std::vector<uint32_t> recent_;  // resident views, first to go first (only when not all fit)
-  uint64_t budget_bytes_ = 0, resident_bytes_ = 0;
+  uint64_t budget_bytes_ = 0, resident_bytes_ = 0, total_bytes_ = 0;
+  uint64_t loads_ = 0, load_ns_ = 0;
   bool all_resident_ = false;
 };
 

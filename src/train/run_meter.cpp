@@ -1,12 +1,16 @@
 // Accounting of steady steps.
 #include "train/run_meter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace millrace {
 namespace {
+
+constexpr uint64_t kMostReserved = 1 << 20;
+
+double per_step(uint64_t count, uint64_t steps) {
+  return steps ? static_cast<double>(count) / static_cast<double>(steps) : 0;
+}
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -14,19 +18,21 @@ double seconds_now() {
 
 }  // namespace
 
+RunMeter::RunMeter(Device& device, const Photographs* photographs, uint64_t n_steps)
+    : device_(device), photographs_(photographs) {
+  intervals_ms_.reserve(std::min(n_steps, kMostReserved));
+}
+
 RunMeter::Totals RunMeter::now() const {
   Totals t;
   t.seconds = seconds_now();
   t.dry_seconds = static_cast<double>(device_.queue().dry_ns) * 1e-9;
+  if (photographs_) {
+    t.n_reloads = photographs_->loads();
+    t.reload_seconds = photographs_->load_seconds();
+  }
   for (const WaitRecord& row : device_.ledger().records()) {
-    if (row.reason == WaitReason::Pacing) {
-      t.pacing += row.count;
-      continue;
-    }
-    t.waits += row.count;
-    t.wait_seconds += static_cast<double>(row.blocked_ns) * 1e-9;
-    if (row.reason == WaitReason::Decode)
-      t.decode_seconds += static_cast<double>(row.blocked_ns) * 1e-9;
+    t.sites.push_back({row.count, row.blocked_ns});
   }
   return t;
 }
@@ -36,10 +42,14 @@ void RunMeter::add_since_base() {
   if (running_ && steady_) {
     total_.seconds += t.seconds - base_.seconds;
     total_.dry_seconds += t.dry_seconds - base_.dry_seconds;
-    total_.decode_seconds += t.decode_seconds - base_.decode_seconds;
-    total_.wait_seconds += t.wait_seconds - base_.wait_seconds;
-    total_.waits += t.waits - base_.waits;
-    total_.pacing += t.pacing - base_.pacing;
+    total_.reload_seconds += t.reload_seconds - base_.reload_seconds;
+    total_.n_reloads += t.n_reloads - base_.n_reloads;
+    total_.sites.resize(t.sites.size());
+    base_.sites.resize(t.sites.size());
+    for (size_t i = 0; i < t.sites.size(); ++i) {
+      total_.sites[i].count += t.sites[i].count - base_.sites[i].count;
+      total_.sites[i].blocked_ns += t.sites[i].blocked_ns - base_.sites[i].blocked_ns;
+    }
   }
   base_ = t;
 }
@@ -87,12 +97,12 @@ double RunMeter::recent_steps_per_second() const {
 }
 
 double RunMeter::steady_waits_per_step() const {
-  return steady_steps_ ? static_cast<double>(total_.waits) / static_cast<double>(steady_steps_) : 0;
+  const SlowFigures f = figures();
+  return per_step(f.n_waits + f.n_decode_waits, steady_steps_);
 }
 
 double RunMeter::pacing_per_step() const {
-  return steady_steps_ ? static_cast<double>(total_.pacing) / static_cast<double>(steady_steps_)
-                       : 0;
+  return per_step(figures().n_pacing_waits, steady_steps_);
 }
 
 double RunMeter::device_dry_fraction() const {
@@ -106,20 +116,39 @@ std::pair<double, double> RunMeter::step_ms() const {
   return {sorted[sorted.size() / 2], sorted[std::min(sorted.size() - 1, sorted.size() * 95 / 100)]};
 }
 
-std::string RunMeter::why_slow(int n_threads) const {
-  if (steady_steps_ == 0) return "too few steps to say";
-  const double seconds = std::max(total_.seconds, 1e-9);
-  const double decode = total_.decode_seconds / seconds, wait = total_.wait_seconds / seconds;
-  if (decode > 0.05) {
-    return fmt::format(
-        "decode-bound: {:.0f} % of the time went into waiting for photographs to be decoded; "
-        "train at a smaller size or raise --image-cache-bytes",
-        100 * decode);
+SlowFigures RunMeter::figures() const {
+  SlowFigures f;
+  f.n_steps = steady_steps_;
+  f.seconds = total_.seconds;
+  f.dry_seconds = total_.dry_seconds;
+  f.n_threads = device_.info().threads;
+  const std::vector<WaitRecord> rows = device_.ledger().records();
+  uint64_t top_ns = 0;
+  for (size_t i = 0; i < total_.sites.size(); ++i) {
+    const auto [count, ns] = total_.sites[i];
+    const double seconds = static_cast<double>(ns) * 1e-9;
+    if (rows[i].reason == WaitReason::Pacing) {
+      f.n_pacing_waits += count;
+    } else if (rows[i].reason == WaitReason::Decode) {
+      f.n_decode_waits += count;
+      f.decode_seconds += seconds;
+    } else {
+      f.n_waits += count;
+      f.wait_seconds += seconds;
+      if (ns <= top_ns) continue;
+      top_ns = ns;
+      f.top_site = rows[i].site;
+      f.top_reason = to_string(rows[i].reason);
+      f.top_count = count;
+    }
   }
-  if (wait > 0.02)
-    return fmt::format("host-wait: the host stopped for {:.0f} % of the time", 100 * wait);
-  return fmt::format("device-bound: the device computed for {:.1f} % of the time on {} threads",
-                     100 * (1 - device_dry_fraction()), n_threads);
+  if (photographs_) {
+    f.n_reloads = total_.n_reloads;
+    f.reload_seconds = total_.reload_seconds;
+    f.all_resident = photographs_->all_resident();
+    f.photograph_bytes = photographs_->total_bytes();
+  }
+  return f;
 }
 
 }  // namespace millrace

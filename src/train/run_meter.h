@@ -1,12 +1,14 @@
-// RunMeter: the time, waits and device idleness of the steps that count, and the "why slow" line.
+// RunMeter: the time, waits and device idleness of the steps that count.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
+#include "train/photographs.h"
+#include "train/why_slow.h"
 
 namespace millrace {
 
@@ -16,10 +18,8 @@ constexpr uint32_t kFirstSteadyStep = 20;
 /// Counts only while running: evaluation and saving are put between pause() and resume().
 class RunMeter {
  public:
-  explicit RunMeter(Device& device) : device_(device) {
-    // Room for the intervals of a long run, so that no steady step allocates.
-    intervals_ms_.reserve(size_t{1} << 16);
-  }
+  /// `photographs` may be null. For up to `n_steps` steps, step() allocates nothing.
+  explicit RunMeter(Device& device, const Photographs* photographs = nullptr, uint64_t n_steps = 0);
 
   void resume();
   void pause();
@@ -37,18 +37,23 @@ class RunMeter {
   double device_dry_fraction() const;
   /// Median and 95th percentile of the time between accepted steps, in ms.
   std::pair<double, double> step_ms() const;
-  /// One line: what the device waited for, if anything.
-  std::string why_slow(int n_threads) const;
+  /// What why_slow() judges, but for queued_steps.
+  SlowFigures figures() const;
 
  private:
+  struct SiteTotals {
+    uint64_t count = 0, blocked_ns = 0;
+  };
   struct Totals {
-    double seconds = 0, dry_seconds = 0, decode_seconds = 0, wait_seconds = 0;
-    uint64_t waits = 0, pacing = 0;
+    double seconds = 0, dry_seconds = 0, reload_seconds = 0;
+    uint64_t n_reloads = 0;
+    std::vector<SiteTotals> sites;  // by the ledger's rows, which only become more
   };
   Totals now() const;
   void add_since_base();
 
   Device& device_;
+  const Photographs* photographs_;
   bool running_ = false, steady_ = false;
   Totals base_, total_;
   uint64_t steady_steps_ = 0;

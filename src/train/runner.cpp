@@ -9,6 +9,7 @@
 
 #include "base/philox.h"
 #include "device/test_hooks.h"
+#include "device/trace.h"
 
 namespace millrace {
 namespace {
@@ -16,6 +17,26 @@ namespace {
 constexpr uint32_t kMaxRetries = 8;
 constexpr uint64_t kGrowthFloor = 65536;  // instances
 constexpr uint32_t kPrefetchSteps = 16;
+
+const char* name_of(TransactionKind kind) {
+  switch (kind) {
+    case TransactionKind::Step:
+      return "step";
+    case TransactionKind::Refine:
+      return "refine";
+    case TransactionKind::Reorder:
+      return "reorder";
+  }
+  return "transaction";
+}
+
+/// Shows in the trace what became of a transaction.
+void mark(Device& device, const char* name, uint64_t transaction) {
+  TraceRecorder* trace = device.ledger().trace();
+  if (trace == nullptr) return;
+  trace->instant(TraceTrack::Accepted, name,
+                 {.number = {"step", static_cast<double>(step_of(transaction))}});
+}
 
 uint64_t grown(uint64_t need) { return std::max(need + need / 4, need + kGrowthFloor); }
 
@@ -36,6 +57,11 @@ Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& sc
 
 double Runner::mean_instances() const {
   return accepted_steps_ ? static_cast<double>(instance_sum_) / static_cast<double>(accepted_steps_)
+                         : 0;
+}
+
+double Runner::mean_queued_steps() const {
+  return recorded_steps_ ? static_cast<double>(queued_sum_) / static_cast<double>(recorded_steps_)
                          : 0;
 }
 
@@ -61,7 +87,6 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
     }
     MILLRACE_TRY(harvest(accepted));
     if (next_step() >= end_step) break;
-    queued_sum_ += pending_.size();
     MILLRACE_TRY(record_next_blocking());
   }
   return {};
@@ -82,6 +107,9 @@ Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&
 Result<void> Runner::record_next_blocking() {
   const uint64_t transaction = next_;
   const uint32_t step = step_of(transaction);
+  const TraceSpan span(device_.ledger().trace(), TraceTrack::Recorded,
+                       name_of(kind_of(transaction)),
+                       {.number = {"step", static_cast<double>(step)}});
   Pending pending = {transaction, epoch_, 0, {}, {}, {}};
   pass_wait_place(WaitPlace::Trainer, device_);
   switch (kind_of(transaction)) {
@@ -112,6 +140,9 @@ Result<void> Runner::record_next_blocking() {
     if (step_points_.size() > kRunAhead) step_points_.erase(step_points_.begin());
     // From here on a wait for anything newer counts as a wait, whatever it calls itself.
     device_.ledger().limit_pacing(step_points_.size() == kRunAhead ? step_points_.front() : 0);
+    const Point passed = device_.poll();
+    for (const Point queued : step_points_) queued_sum_ += queued > passed ? 1 : 0;
+    ++recorded_steps_;
   }
   pending_.push_back(std::move(pending));
   next_ = schedule_.next(transaction);
@@ -191,6 +222,7 @@ Result<void> Runner::harvest(const std::function<void(const StepMetrics&)>& acce
 
 Result<void> Runner::recover(const Control& control) {
   const Gate& gate = control.gate;
+  mark(device_, "refused", gate.first_rejected);
   ++replays_;
   retries_ = gate.first_rejected == retried_ ? retries_ + 1 : 1;
   retried_ = gate.first_rejected;
@@ -228,6 +260,7 @@ Result<void> Runner::accept(const Pending& pending, const Control& control,
                             const std::function<void(const StepMetrics&)>& accepted) {
   accepted_rows_ = control.counts.rows;
   retries_ = 0;
+  mark(device_, name_of(kind_of(pending.transaction)), pending.transaction);
   if (kind_of(pending.transaction) != TransactionKind::Step) return {};
   const StepMetrics& metrics = control.metrics;
   view_instances_[pending.view] = std::max(view_instances_[pending.view], metrics.instances);

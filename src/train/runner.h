@@ -37,7 +37,8 @@ class Runner {
   uint64_t row_bound() const;
   uint64_t max_instances() const { return max_instances_; }
   double mean_instances() const;
-  uint64_t steps_queued_sum() const { return queued_sum_; }
+  /// Steps on the queue that the device had not finished just after one was recorded; the mean.
+  double mean_queued_steps() const;
   uint32_t epoch() const { return epoch_; }
 
  private:
@@ -83,7 +84,7 @@ class Runner {
   uint64_t retried_ = kNoTransaction;     // transaction of the last replay, and how often in a row
   uint32_t retries_ = 0;
   uint64_t replays_ = 0, max_instances_ = 0, instance_sum_ = 0, accepted_steps_ = 0,
-           queued_sum_ = 0;
+           recorded_steps_ = 0, queued_sum_ = 0;
 };
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "data/fill_points.h"
+#include "device/trace.h"
 #include "io/cameras_json.h"
 #include "io/ply.h"
 #include "train/evaluation.h"
@@ -36,13 +37,25 @@ class Run {
       : given_(given), options_(checked), observer_(observer), stop_(stop) {}
 
   Result<TrainSummary> run_blocking() {
+    if (options_.trace.empty()) return run_untraced_blocking();
+    MILLRACE_TRY(check_trace_path(options_.trace));
+    trace_ = std::make_unique<TraceRecorder>();
+    Result<TrainSummary> ran = run_untraced_blocking();
+    // A run that failed leaves its trace too.
+    const Result<void> written = save_trace();
+    if (!written.ok() && ran.ok()) return written.error();
+    if (!written.ok()) warn(written.error().message);
+    return ran;
+  }
+
+ private:
+  Result<TrainSummary> run_untraced_blocking() {
     MILLRACE_TRY(load_blocking());
     MILLRACE_TRY(train_blocking());
     MILLRACE_TRY(finish_blocking());
     return summary_;
   }
-
- private:
+  Result<void> save_trace();
   Result<void> load_blocking();
   void add_fill_points();
   Result<void> train_blocking();
@@ -70,6 +83,7 @@ class Run {
   const std::atomic<bool>& stop_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 
+  std::unique_ptr<TraceRecorder> trace_;  // outlives what records; null without --trace
   std::unique_ptr<Device> device_;
   Dataset dataset_;
   SceneScale scale_;
@@ -87,10 +101,22 @@ class Run {
   TrainSummary summary_;
 };
 
+Result<void> Run::save_trace() {
+  MILLRACE_TRY(write_trace(*trace_, options_.trace));
+  if (trace_->dropped() > 0) {
+    warn(fmt::format("the trace is full: its last {} events are missing; trace fewer steps (-i)",
+                     trace_->dropped()));
+  }
+  say_saved(options_.trace);
+  return {};
+}
+
 Result<void> Run::load_blocking() {
+  const TraceSpan span(trace_.get(), TraceTrack::Phases, "load");
   MILLRACE_ASSIGN(folder_,
                   open_output_folder(options_.output, options_.dataset, options_.overwrite));
   MILLRACE_ASSIGN(device_, open_training_device(options_.device, options_.threads));
+  device_->set_trace(trace_.get());
   MILLRACE_ASSIGN(dataset_, load_dataset(options_.dataset, dataset_options(options_)));
   for (const View& view : dataset_.views)
     (view.held_out ? test_views_ : train_views_).push_back(view);
@@ -144,7 +170,7 @@ Result<void> Run::load_blocking() {
   loader.cache_bytes = std::min<uint64_t>(options_.image_cache_bytes / 4, 256u << 20);
   test_photographs_ = std::make_unique<ImageLoader>(test_views_, loader, device_->ledger());
   runner_ = std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes);
-  meter_ = std::make_unique<RunMeter>(*device_);
+  meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
 
   ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes.size()));
   std::vector<uint32_t> first_views;
@@ -251,6 +277,7 @@ void Run::rescue_model_blocking() {
 }
 
 Result<void> Run::save_ply_blocking(uint32_t steps) {
+  const TraceSpan span(trace_.get(), TraceTrack::Phases, "save");
   ModelSnapshot snapshot =
       read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
   MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.save"}));
@@ -278,6 +305,7 @@ Result<void> Run::save_ply_blocking(uint32_t steps) {
 }
 
 Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
+  const TraceSpan span(trace_.get(), TraceTrack::Phases, "evaluate");
   const EvaluationInputs inputs = {
       state_->model,          test_views_,       *test_photographs_, kNearPlane * scale_.normaliser,
       sh_degree_after(steps), options_.bg_color, &state_->background};
@@ -293,6 +321,7 @@ Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
 }
 
 Result<void> Run::finish_blocking() {
+  const TraceSpan span(trace_.get(), TraceTrack::Phases, "finish");
   if (!contact_rows_.empty()) {
     MILLRACE_TRY(write_contact_sheet(folder_.contact_sheet(), contact_rows_));
     summary_.contact_sheet = folder_.contact_sheet();
@@ -311,9 +340,7 @@ Result<void> Run::finish_blocking() {
   report.device_driver = device_->info().driver;
   std::tie(report.ms_median, report.ms_p95) = meter_->step_ms();
   report.device_dry_fraction = meter_->device_dry_fraction();
-  const uint64_t steps = std::max<uint64_t>(summary_.steps, 1);
-  report.mean_queued_transactions =
-      static_cast<double>(runner_->steps_queued_sum()) / static_cast<double>(steps);
+  report.mean_queued_steps = runner_->mean_queued_steps();
   report.has_psnr = last_eval_.n_views > 0;
   report.psnr_cc = last_eval_.psnr_cc;
   report.psnr_gain = last_eval_.psnr_gain;
@@ -337,7 +364,9 @@ Result<void> Run::finish_blocking() {
   summary_.ssim = report.has_psnr ? last_eval_.ssim : nan;
   summary_.steps_per_second = meter_->steps_per_second();
   summary_.steady_waits_per_step = report.steady_waits_per_step;
-  summary_.why_slow = meter_->why_slow(device_->info().threads);
+  SlowFigures figures = meter_->figures();
+  figures.queued_steps = report.mean_queued_steps;
+  summary_.why_slow = why_slow(figures).line();
   summary_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   MILLRACE_TRY(write_report(folder_, summary_, report));

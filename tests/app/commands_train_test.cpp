@@ -78,6 +78,8 @@ TEST_F(Train, LeavesTheDocumentedFilesAndSaysWhere) {
   for (const char* text : {"PSNR ", "Gaussians", "steps/s", "host waits per step", "why slow:"}) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << outcome.out;
   }
+  const std::string last = outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1);
+  EXPECT_TRUE(last.starts_with("why slow: ")) << last;
   for (const std::string& file : {files[0], files[4], files[5]}) {
     EXPECT_NE(outcome.out.find((out() / file).string()), std::string::npos) << outcome.out;
   }
@@ -305,6 +307,21 @@ TEST_F(Train, ASecondCtrlCEndsAtOnce) {
   ASSERT_TRUE(says("stopping at the next step")) << process.err();
   process.send(SIGINT);
   EXPECT_EQ(process.finish().exit_code, 130);
+}
+
+TEST_F(Train, WritesATraceAndSaysWhere) {
+  const std::string file = (folder_ / "trace.json").string();
+  const Outcome outcome = train({"--iterations", "5", "--trace", file});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_NE(outcome.out.find("trace: " + file), std::string::npos) << outcome.out;
+}
+
+TEST_F(Train, ATraceThatCannotBeWrittenEndsItWithSevenBeforeItBegins) {
+  const Outcome outcome = train({"--iterations", "5", "--trace", capture_.string()});
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_NE(outcome.err.find("--trace"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(fs::exists(out()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/worker_pool.h"
 #include "device/device_helpers.h"
+#include "device/trace.h"
 #include "support/allocation_counter.h"
 
 namespace millrace {
@@ -53,8 +54,9 @@ TEST_F(SteadyAllocation, TheCounterCountsThisThreadAloneWhileItLives) {
   EXPECT_LE(allocations.count() - before, 1u) << "the queue's own entry at most";
 }
 
-TEST_F(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
+void expect_no_allocation(TraceRecorder* trace) {
   const auto device = open_device("cpu:2,lazy").or_raise();
+  device->set_trace(trace);
   const BufferId state = device->allocate(4096, "state").or_raise();
   device->fill(whole(state, 4096), 0).or_raise();
   Ticket last = device->download({state, 0, 64}).or_raise();
@@ -63,6 +65,21 @@ TEST_F(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
   for (int i = 0; i < 100; ++i) step(*device, state, &last);
   EXPECT_EQ(allocations.count(), 0u);
   device->release(state);
+}
+
+TEST_F(SteadyAllocation, ASteadyStepAllocatesNothingOnTheRecordingThread) {
+  expect_no_allocation(nullptr);
+}
+
+TEST_F(SteadyAllocation, TracingASteadyStepAllocatesNothingEither) {
+  TraceRecorder trace;
+  expect_no_allocation(&trace);
+}
+
+TEST_F(SteadyAllocation, NorDoesATraceThatIsFull) {
+  TraceRecorder trace(100);
+  expect_no_allocation(&trace);
+  EXPECT_GT(trace.dropped(), 0u);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ state = threads if os.environ.get("FAKE_RACE") else "same"
 (out / "report.json").write_text(json.dumps({
     "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": rows, "seconds": 1.0, "steps_per_second": 100.0,
     "peak_bytes": {"device": int(os.environ.get("FAKE_ROW_BYTES", "700")) * rows + 100 * pixels},
+    "device_dry_fraction": float(os.environ.get("FAKE_DRY", "0.001")), "mean_queued_steps": 2.9,
+    "why_slow": os.environ.get("FAKE_WHY", "decode-bound: of course") if "--test-decode-delay-ms" in sys.argv else "",
     "state_sha256": state, "steps": int(sys.argv[sys.argv.index("-i") + 1]),
     "waits": {"steady_per_step": float(os.environ.get("FAKE_WAITS", "0")),
               "by_site": [{"site": "loss.item", "reason": "UserRead", "count": 3, "ns": 1}]}}))
@@ -46,7 +48,7 @@ class RunBarsTest(unittest.TestCase):
     def test_all_bars_pass_with_a_good_trainer(self):
         done = self.run_bars()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("14 passed, 0 failed", done.stdout)
+        self.assertIn("17 passed, 0 failed", done.stdout)
 
     def test_a_low_psnr_fails_its_row(self):
         done = self.run_bars("quality", FAKE_PSNR="25")
@@ -64,6 +66,21 @@ class RunBarsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL  memory per Gaussian: 1700 B", done.stdout)
         self.assertIn("pass  memory per pixel: 100 B", done.stdout)
+
+    def test_a_dry_device_fails_its_row_alone(self):
+        done = self.run_bars("slow", FAKE_DRY="0.03")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  slow queue: dry 3.00%, 2.90 steps queued", done.stdout)
+        self.assertIn("pass  slow decode", done.stdout)
+
+    def test_a_slow_loader_that_is_not_named_fails(self):
+        done = self.run_bars("slow", FAKE_WHY="device-bound: no idea")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  slow decode: device-bound: no idea", done.stdout)
+
+    def test_a_wait_on_a_loaded_machine_fails(self):
+        done = self.run_bars("slow", FAKE_WAITS="0.01")
+        self.assertIn("FAIL  slow loaded cores: 0.01 waits per step", done.stdout)
 
     def test_different_states_fail(self):
         done = self.run_bars("determinism", FAKE_RACE="1")

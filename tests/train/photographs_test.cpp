@@ -73,6 +73,16 @@ TEST(Photographs, StayOnTheDeviceIfTheyFit) {
     EXPECT_EQ(pixels_blocking(*bench.device, target), planes_of(bench.views[view]));
   }
   EXPECT_EQ(bench.device->ledger().count(WaitReason::Decode), decodes);
+  EXPECT_EQ(bench.photographs.loads(), bench.views.size()) << "one load each";
+}
+
+TEST(Photographs, LoadsAreCountedAgainAfterAnEviction) {
+  Bench bench(2 * kTargetBytes);  // one on the device, one decoded
+  ASSERT_FALSE(bench.photographs.all_resident());
+  EXPECT_EQ(bench.photographs.total_bytes(), kTargetBytes * bench.views.size());
+  for (const uint32_t view : {0u, 0u, 1u, 0u}) bench.photographs.target_blocking(view).or_raise();
+  EXPECT_EQ(bench.photographs.loads(), 3u);
+  EXPECT_GT(bench.photographs.load_seconds(), 0);
 }
 
 TEST(Photographs, HeldTargetsStayValidAfterTheyGiveWay) {

@@ -82,15 +82,38 @@ TEST(RunMeter, SaysNothingOfARunWithoutSteadySteps) {
   EXPECT_EQ(bench.meter.steady_steps(), 0u);
   EXPECT_EQ(bench.meter.steps_per_second(), 0);
   EXPECT_EQ(bench.meter.step_ms(), (std::pair<double, double>{0, 0}));
-  EXPECT_EQ(bench.meter.why_slow(2), "too few steps to say");
+  EXPECT_EQ(why_slow(bench.meter.figures()).verdict, SlowVerdict::Unknown);
 }
 
-TEST(RunMeter, ARunThatNeverWaitsIsDeviceBound) {
+TEST(RunMeter, FiguresKeepDecodePacingAndOtherWaitsApart) {
   Bench bench;
   bench.meter.resume();
+  bench.steps(0, 50);
+  bench.wait_for_nothing(WaitReason::Decode);
+  for (int i = 0; i < 2; ++i) bench.wait_for_nothing(WaitReason::Pacing);
+  for (int i = 0; i < 3; ++i) bench.wait_for_nothing(WaitReason::UserRead);
+  bench.steps(50, 120);
+  bench.meter.pause();
+  const SlowFigures figures = bench.meter.figures();
+  EXPECT_EQ(figures.n_steps, 100u);
+  EXPECT_EQ(figures.n_decode_waits, 1u);
+  EXPECT_EQ(figures.n_pacing_waits, 2u);
+  EXPECT_EQ(figures.n_waits, 3u);
+  EXPECT_EQ(figures.top_site, "test.wait");
+  EXPECT_EQ(figures.top_reason, "UserRead");
+  EXPECT_EQ(figures.top_count, 3u);
+  EXPECT_GT(figures.wait_seconds, 0);
+  EXPECT_GE(figures.seconds, figures.wait_seconds + figures.decode_seconds);
+}
+
+TEST(RunMeter, ASiteThatWaitedOnlyBeforeStep20IsNotNamed) {
+  Bench bench;
+  bench.meter.resume();
+  bench.wait_for_nothing(WaitReason::UserRead);
   bench.steps(0, 100);
   bench.meter.pause();
-  EXPECT_TRUE(bench.meter.why_slow(2).starts_with("device-bound")) << bench.meter.why_slow(2);
+  EXPECT_EQ(bench.meter.figures().n_waits, 0u);
+  EXPECT_EQ(bench.meter.figures().top_site, "");
 }
 
 }  // namespace

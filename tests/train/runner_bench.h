@@ -62,6 +62,7 @@ class RecordingDevice : public Device {
   WaitLedger& ledger() override { return inner_->ledger(); }
   MemoryStats memory() const override { return inner_->memory(); }
   QueueStats queue() const override { return inner_->queue(); }
+  void set_trace(TraceRecorder* trace) override { inner_->set_trace(trace); }
 
   std::vector<QueueEvent> events;
   bool refuse_every_frame = false;

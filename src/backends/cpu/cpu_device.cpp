@@ -17,6 +17,7 @@
 #include "device/staging_ring.h"
 #include "device/test_hooks.h"
 #include "device/ticket_pool.h"
+#include "device/trace.h"
 
 namespace millrace::cpu {
 namespace {
@@ -68,6 +69,10 @@ class CpuDevice final : public Device {
   WaitLedger& ledger() override { return ledger_; }
   MemoryStats memory() const override;
   QueueStats queue() const override;
+  void set_trace(TraceRecorder* trace) override {
+    ledger_.set_trace(trace);
+    worker_.set_trace(trace);
+  }
 
  private:
   /// What a slice names: its buffer's record and the address of its first byte.
@@ -210,6 +215,8 @@ Result<void> CpuDevice::upload(Slice to, std::span<const std::byte> bytes) {
   MILLRACE_TRY(check_running());
   MILLRACE_ASSIGN(const Place place, find(to, "upload"));
   if (bytes.empty()) return {};
+  const TraceSpan span(ledger_.trace(), TraceTrack::Uploads, "upload",
+                       {.number = {"bytes", static_cast<double>(bytes.size())}});
   if (place.buffer->hazards.last_use(to.offset, to.bytes) <= completion_.passed()) {
     // No queued work uses the range, and none can be queued before this call returns.
     lock.unlock();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "device/trace.h"
 #include "kernels/kernel.h"
 
 namespace millrace::cpu {
@@ -55,9 +56,31 @@ void CpuWorker::drain() {
 
 void CpuWorker::run_commands() {
   while (more()) {
-    execute(queue_->take());
+    Command& command = queue_->take();
+    if (TraceRecorder* trace = trace_.load(std::memory_order_acquire)) {
+      execute_traced(command, *trace);
+    } else {
+      execute(command);
+    }
     completion_->advance(++finished_);
   }
+}
+
+void CpuWorker::execute_traced(Command& command, TraceRecorder& trace) {
+  const Clock::time_point begin = Clock::now();
+  execute(command);
+  const Clock::time_point end = Clock::now();
+  if (command.kind == Command::Kind::Kernel) {
+    TraceDetails details = TraceDetails::at(command.site);
+    details.number = {"threads", static_cast<double>(command.threads)};
+    trace.span(TraceTrack::Device, kernel_row(command.kernel).name, begin, end, details);
+    return;
+  }
+  const char* name = command.kind == Command::Kind::Copy   ? "copy"
+                     : command.kind == Command::Kind::Fill ? "fill"
+                                                           : "snapshot";
+  trace.span(TraceTrack::Device, name, begin, end,
+             {.number = {"bytes", static_cast<double>(command.bytes[0])}});
 }
 
 void CpuWorker::execute(Command& command) {

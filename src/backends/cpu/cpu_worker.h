@@ -26,6 +26,8 @@ class CpuWorker {
   void wake() { loop_.wake(); }
   /// A lazy worker may run all commands up to `point`.
   void allow(Point point);
+  /// From now on each command that runs goes into `trace`; null ends that.
+  void set_trace(TraceRecorder* trace) { trace_.store(trace, std::memory_order_release); }
   /// From now on commands pass without effect and without filling tickets.
   void abandon() { abandoned_ = true; }
 
@@ -44,6 +46,7 @@ class CpuWorker {
   void run_commands();
   bool more() const;
   void execute(Command& command);
+  void execute_traced(Command& command, TraceRecorder& trace);
   void run_kernel(const Command& command);
   void stop_device(const Command& command, ErrorCode code, const char* what);
   void enter(State state);
@@ -52,6 +55,7 @@ class CpuWorker {
   Completion* completion_;
   std::atomic<Point> allowed_;
   std::atomic<bool> abandoned_ = false;
+  std::atomic<TraceRecorder*> trace_ = nullptr;
   Point finished_ = 0;  // the worker's own count
 
   std::atomic<bool> stopped_ = false;
