@@ -118,6 +118,22 @@ TEST(TrainingOnTheSimulatedDevice, AKernelThatFailsEndsTheRunWithItsNameAndSite)
   EXPECT_NE(ran.error().message.find(".cpp:"), std::string::npos) << ran.error().message;
 }
 
+TEST(TrainingOnTheSimulatedDevice, AKernelThatStraysEndsTheRunWithItsNameAndSite) {
+  RunnerBench bench(options_on("simulated:lag=3,checks"));
+  ASSERT_TRUE(bench.run_blocking(10).ok());
+  simulated::newest_control().replace_kernel(
+      KernelId::commit_step, [](const kernels::KernelCall& call) {
+        call.buffer<StepBlock>(0)->step += 1;  // which the table lets it read only
+      });
+  const Result<void> ran = bench.run_blocking(kSteps);
+  ASSERT_FALSE(ran.ok());
+  const std::string& message = ran.error().message;
+  EXPECT_NE(message.find("kernel commit_step queued at "), std::string::npos) << message;
+  EXPECT_NE(message.find("src/splat/render.cpp:"), std::string::npos) << message;
+  EXPECT_NE(message.find("changed binding 0, which it may only read"), std::string::npos)
+      << message;
+}
+
 TEST(TrainingOnTheSimulatedDevice, ALostDeviceEndsTheRunWithThatCode) {
   RunnerBench bench(options_on("simulated:random=5"));
   ASSERT_TRUE(bench.run_blocking(10).ok());
