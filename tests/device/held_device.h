@@ -19,7 +19,9 @@ struct HeldDevice {
 };
 inline constexpr HeldDevice kHeldDevices[] = {
     {"CpuLazy", "cpu:2,lazy"},
-    {"SimulatedStalled", "simulated:stall,checks"},
+    {"SimulatedStalled", "simulated:stall,host,ranges"},
+    // Poison queues work of its own on blocks in use, which can hide what is wrong without it.
+    {"SimulatedPoisoned", "simulated:stall,checks"},
 };
 
 /// Lets everything queued run. The one place where a scenario waits.

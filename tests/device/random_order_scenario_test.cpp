@@ -111,10 +111,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(HeldDevice{"Cpu", "cpu:2,staging=4096"},
                       HeldDevice{"CpuLazy", "cpu:2,lazy,staging=4096"},
                       HeldDevice{"SimulatedHeld", "simulated:hold,checks,staging=4096"},
-                      HeldDevice{"SimulatedStalled", "simulated:stall,checks,staging=4096"},
+                      HeldDevice{"SimulatedStalled", "simulated:stall,host,staging=4096"},
                       HeldDevice{"SimulatedLag2", "simulated:lag=2,checks,staging=4096"},
                       HeldDevice{"SimulatedRandom1", "simulated:random=1,checks,staging=4096"},
-                      HeldDevice{"SimulatedRandom2", "simulated:random=2,checks,staging=4096"},
+                      HeldDevice{"SimulatedRandom2", "simulated:random=2,host,staging=4096"},
                       HeldDevice{"SimulatedAtOnce", "simulated:immediate,checks,staging=4096"}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -122,6 +122,7 @@ SimulatedDevice::~SimulatedDevice() {
   report.waits = ledger_.records();
   report.closed = true;
   engine_->drop_all();
+  if (engine_->stopped()) return;  // reported before
   if (const auto fault = engine_->take_fault()) {
     spdlog::error("simulated device: {}", fault->message);
   }

@@ -57,7 +57,8 @@ class HeldTensors : public ::testing::TestWithParam<HeldDevice> {
 };
 
 constexpr HeldDevice kHeldDevices[] = {{"CpuLazy", "cpu:2,lazy"},
-                                       {"SimulatedStalled", "simulated:stall,checks"}};
+                                       {"SimulatedStalled", "simulated:stall,host,ranges"},
+                                       {"SimulatedPoisoned", "simulated:stall,checks"}};
 #define MILLRACE_ON_HELD_DEVICES(suite)                                  \
   INSTANTIATE_TEST_SUITE_P(On, suite, ::testing::ValuesIn(kHeldDevices), \
                            [](const auto& info) { return std::string(info.param.name); })
