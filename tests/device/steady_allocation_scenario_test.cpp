@@ -35,9 +35,6 @@ void* operator new[](size_t bytes, align_val_t to) {
 }
 void* operator new(size_t bytes, const nothrow_t&) noexcept { return allocate(bytes, 16); }
 void* operator new[](size_t bytes, const nothrow_t&) noexcept { return allocate(bytes, 16); }
-void* operator new(size_t bytes, align_val_t to, const nothrow_t&) noexcept {
-  return allocate(bytes, static_cast<size_t>(to));
-}
 void operator delete(void* address) noexcept { std::free(address); }
 void operator delete[](void* address) noexcept { std::free(address); }
 void operator delete(void* address, size_t) noexcept { std::free(address); }
