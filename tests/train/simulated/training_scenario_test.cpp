@@ -88,6 +88,21 @@ TEST(TrainingOnTheSimulatedDevice, AStallInSteadyStateLeavesRoomForTheFullRunAhe
   EXPECT_EQ(simulated::newest_control().commands_run(), ran_before);
 }
 
+TEST(TrainingOnTheSimulatedDevice, ATrainerIsTornDownOnAStalledDeviceWithoutWaitOrLeak) {  // B14
+  {
+    RunnerBench bench(options_on("simulated:hold,checks"));
+    ASSERT_TRUE(bench.run_blocking(12).ok());
+    simulated::newest_control().set_clock(simulated::Clock::Stall);
+    ASSERT_FALSE(bench.run_blocking(kSteps).ok());
+  }
+  const simulated::ClosingReport report = simulated::newest_control().closing();
+  ASSERT_TRUE(report.closed);
+  EXPECT_EQ(report.ran, 0u);
+  EXPECT_GT(report.dropped, 20u);
+  EXPECT_EQ(report.leaks, std::vector<std::string>());
+  EXPECT_EQ(simulated::newest_control().problems(), std::vector<std::string>());
+}
+
 TEST(TrainingOnTheSimulatedDevice, SteadyStepsWaitForPacingAlone) {
   RunnerBench bench(options_on("simulated:lag=3,poison"));
   const uint64_t waits_before = bench.device.ledger().count_except_pacing();  // of the decoder
