@@ -21,10 +21,11 @@ const bool kRegistered = register_backend(&kSoftware) && register_backend(&kBrok
 TEST(Registry, ListsDevicesBestFirstAndSoftwareLast) {
   ASSERT_TRUE(kRegistered);
   const auto devices = list_devices();
-  ASSERT_EQ(devices.size(), 3u);
+  ASSERT_EQ(devices.size(), 4u);
   EXPECT_EQ(devices[0].id, "cuda:0");
   EXPECT_EQ(devices[1].id, "cpu");
   EXPECT_EQ(devices[2].id, "vulkan:0");
+  EXPECT_EQ(devices[3].id, "simulated") << "never before a real device";
   EXPECT_GT(devices[1].memory_bytes, 0u);
   EXPECT_GT(devices[1].threads, 0);
 }

@@ -9,6 +9,7 @@
 
 #include "base/philox.h"
 #include "kernels/splat_params.h"
+#include "simulated/substitute.h"
 #include "tensor/launch.h"
 
 namespace millrace::test {
@@ -120,7 +121,8 @@ struct DeviceLoss {
 // `accepted`: whether the gate has accepted the step.
 DeviceLoss device_loss(const Images& images, uint32_t width, uint32_t height, float lambda,
                        bool accepted = true) {
-  const std::unique_ptr<Device> device = make_checked(open_device("cpu:2").or_raise());
+  const std::unique_ptr<Device> device =
+      make_checked(open_device(simulated::test_device("cpu:2")).or_raise());
   StepBlock block = {};
   block.transaction = 4;
   block.ssim_weight = lambda;

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <string>
 
+#include "simulated/substitute.h"
 #include "splat/device_render.h"
 #include "splat/oracle.h"
 #include "splat/scene.h"
@@ -126,7 +127,7 @@ void expect_gradients(Functional functional, std::vector<GaussianCloud> analytic
 
 class Gradient : public testing::Test {
  protected:
-  void SetUp() override { device_ = open_device("cpu").or_raise(); }
+  void SetUp() override { device_ = open_device(simulated::test_device("cpu")).or_raise(); }
   std::unique_ptr<Device> device_;
 };
 
@@ -259,7 +260,7 @@ TEST(GradientThreads, GiveEqualBits) {
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, 3);
   std::vector<DeviceModel> models;
   for (const char* id : {"cpu:1", "cpu:2", "cpu:3", "cpu:1"}) {
-    const auto device = open_device(id).or_raise();
+    const auto device = open_device(simulated::test_device(id)).or_raise();
     models.push_back(
         device_train(*device, scene.cloud, scene.camera, step, target, 3, Epilogue::FusedAdam));
   }

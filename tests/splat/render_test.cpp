@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulated/substitute.h"
 #include "splat/device_render.h"
 #include "splat/oracle.h"
 #include "splat/scene.h"
@@ -30,7 +31,7 @@ OracleStep step_of(const TestScene& scene, int degree = 3) {
 
 class Render : public testing::Test {
  protected:
-  void SetUp() override { device_ = open_device("cpu").or_raise(); }
+  void SetUp() override { device_ = open_device(simulated::test_device("cpu")).or_raise(); }
 
   // An excused pixel may gain or lose one contribution of alpha 1/255 and what it hides, or all
   // that lies behind T = 1e-4; two per pixel are allowed for.
@@ -191,7 +192,7 @@ TEST(RenderThreads, GiveEqualBits) {
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, 3);
   std::vector<DeviceFrame> frames;
   for (const char* id : {"cpu:1", "cpu:2", "cpu:3"}) {
-    const auto device = open_device(id).or_raise();
+    const auto device = open_device(simulated::test_device(id)).or_raise();
     frames.push_back(device_render(*device, scene.cloud, scene.camera, step_of(scene)));
   }
   for (size_t i = 1; i < frames.size(); ++i) {

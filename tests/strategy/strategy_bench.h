@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "simulated/substitute.h"
 #include "splat/render.h"
 
 namespace millrace::test {
@@ -61,7 +62,7 @@ struct Bench {
   Model model;
 
   Bench(const GaussianCloud& cloud, uint64_t row_capacity, const std::string& id = "cpu:2")
-      : device(make_checked(open_device(id).or_raise())),
+      : device(make_checked(open_device(simulated::test_device(id)).or_raise())),
         model(make_model(*device, cloud, cloud.sh_degree, row_capacity)) {
     // Moments that are not zero, so that zeroing and carrying them is seen.
     float value = 1;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "simulated/substitute.h"
 
 namespace millrace::test {
 namespace {
@@ -61,7 +62,7 @@ HostArray swap_ends(const HostArray& array) {
 }  // namespace
 
 std::unique_ptr<Device> open_checked(const std::string& id) {
-  return make_checked(open_device(id).or_raise());
+  return make_checked(open_device(simulated::test_device(id)).or_raise());
 }
 
 const char* to_string(Layout layout) {

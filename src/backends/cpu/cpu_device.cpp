@@ -9,12 +9,9 @@
 #include "backends/cpu/cpu_memory.h"
 #include "backends/cpu/cpu_options.h"
 #include "backends/cpu/cpu_worker.h"
-#include "device/block_pool.h"
-#include "device/buffer_table.h"
+#include "device/buffer_store.h"
 #include "device/completion.h"
 #include "device/device.h"
-#include "device/hazard_map.h"
-#include "device/staging_ring.h"
 #include "device/test_hooks.h"
 #include "device/ticket_pool.h"
 #include "device/trace.h"
@@ -24,15 +21,6 @@ namespace {
 
 // Queued work gets this long to end when the device is closed; what is left then is dropped.
 constexpr std::chrono::seconds kShutdownBound{10};
-
-// An upload larger than this part of the ring gets a block of its own, so that one image does not
-// push out everything else.
-constexpr uint64_t kRingPart = 4;
-
-struct Buffer {
-  Block block;
-  HazardMap hazards;
-};
 
 DeviceInfo describe(const CpuOptions& options) {
   return {.id = "cpu",
@@ -47,12 +35,8 @@ class CpuDevice final : public Device {
   CpuDevice(const CpuOptions& options, const Block& staging)
       : info_(describe(options)),
         lazy_(options.lazy),
-        pool_(&memory_, options.memory_bytes),
-        staging_(staging),
-        ring_(options.staging_bytes),
-        worker_(&queue_, &completion_, options.threads, options.lazy) {
-    pool_.add_reserved(staging_.bytes);
-  }
+        store_(&memory_, options.memory_bytes, staging, "cpu device"),
+        worker_(&queue_, &completion_, options.threads, options.lazy) {}
   ~CpuDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -77,7 +61,7 @@ class CpuDevice final : public Device {
  private:
   /// What a slice names: its buffer's record and the address of its first byte.
   struct Place {
-    Buffer* buffer;
+    StoredBuffer* buffer;
     std::byte* address;
   };
   Result<Place> find(const Slice& slice, const char* verb);
@@ -87,9 +71,9 @@ class CpuDevice final : public Device {
   Command& new_command(Command::Kind kind);
   Point next_point() const { return queue_.last_queued() + 1; }
   void publish();
-  void note(const Slice& slice, Buffer* buffer, Access access);
-  /// Host memory for `bytes` that the next command reads. Never waits. Error: OutOfMemory.
-  Result<std::byte*> stage(uint64_t bytes);
+  void note(const Slice& slice, StoredBuffer* buffer, Access access) {
+    BufferStore::note(slice, buffer, access, next_point(), completion_.passed());
+  }
 
   DeviceInfo info_;
   bool lazy_;
@@ -98,10 +82,7 @@ class CpuDevice final : public Device {
   std::shared_ptr<TicketPool> tickets_ = TicketPool::make();
 
   mutable std::mutex mutex_;  // guards what follows, and the recording side of queue_
-  BlockPool pool_;
-  BufferTable<Buffer> buffers_;
-  Block staging_;
-  StagingRing ring_;
+  BufferStore store_;
   uint64_t launches_ = 0;
 
   CommandQueue queue_;
@@ -120,52 +101,24 @@ CpuDevice::~CpuDevice() {
     completion_.wait_blocking(last, ledger_, site);
   }
   if (const auto fault = worker_.take_fault()) spdlog::error("cpu device: {}", fault->message);
-  const MemoryStats stats = pool_.stats();
-  buffers_.for_each([&](const Buffer& buffer) {
-    spdlog::debug("cpu device: buffer '{}' of {} bytes was never released",
-                  stats.by_label[buffer.block.label].label, buffer.block.requested);
-    memory_.destroy(buffer.block.handle, buffer.block.bytes);
+  store_.for_each_live([](const std::string& label, uint64_t bytes) {
+    spdlog::debug("cpu device: buffer '{}' of {} bytes was never released", label, bytes);
   });
-  memory_.destroy(staging_.handle, staging_.bytes);
 }
 
 Result<BufferId> CpuDevice::allocate(uint64_t bytes, const char* label) {
   std::lock_guard lock(mutex_);
-  MILLRACE_ASSIGN(const Block block, pool_.take(bytes, label, completion_.passed()));
-  const BufferId id = buffers_.insert();
-  if (!id) {
-    pool_.give_back(block, block.last_use);
-    return Error{ErrorCode::OutOfMemory,
-                 fmt::format("{} buffers are live, as many as a device can hold; release some",
-                             buffers_.size())};
-  }
-  Buffer& buffer = *buffers_.find(id);
-  buffer.block = block;
-  buffer.hazards.clear();
-  // The block's last owner may still use it: the host keeps out until then.
-  const Point passed = completion_.passed();
-  if (block.last_use > passed) buffer.hazards.note_read(0, block.bytes, block.last_use, passed);
-  return id;
+  return store_.allocate(bytes, label, completion_.passed());
 }
 
 void CpuDevice::release(BufferId id) {
   std::lock_guard lock(mutex_);
-  const Buffer* buffer = buffers_.find(id);
-  if (buffer == nullptr) {
-    spdlog::error("cpu device: release of buffer {:#x}, which is not live", id.value);
-    return;
-  }
-  pool_.give_back(buffer->block, buffer->hazards.last_use(0, buffer->block.bytes));
-  buffers_.erase(id);
+  if (store_.release(id)) return;
+  spdlog::error("cpu device: release of buffer {:#x}, which is not live", id.value);
 }
 
 Result<CpuDevice::Place> CpuDevice::find(const Slice& slice, const char* verb) {
-  Buffer* buffer = buffers_.find(slice.buffer);
-  if (buffer == nullptr) {
-    return Error{ErrorCode::Internal,
-                 fmt::format("cpu device: {} names buffer {:#x}, which is not live", verb,
-                             slice.buffer.value)};
-  }
+  MILLRACE_ASSIGN(StoredBuffer * buffer, store_.find(slice.buffer, verb));
   return Place{buffer, address_of(buffer->block) + slice.offset};
 }
 
@@ -186,30 +139,6 @@ void CpuDevice::publish() {
   if (!lazy_) worker_.wake();
 }
 
-void CpuDevice::note(const Slice& slice, Buffer* buffer, Access access) {
-  const Point point = next_point();
-  const Point passed = completion_.passed();
-  if (access != Access::Write) {
-    buffer->hazards.note_read(slice.offset, slice.bytes, point, passed);
-  }
-  if (access != Access::Read) {
-    buffer->hazards.note_write(slice.offset, slice.bytes, point, passed);
-  }
-}
-
-Result<std::byte*> CpuDevice::stage(uint64_t bytes) {
-  if (bytes <= ring_.capacity() / kRingPart) {
-    const auto offset = ring_.take(bytes, next_point(), completion_.passed());
-    if (offset) return address_of(staging_) + *offset;
-  }
-  // Too large for the ring, or the ring is full: a block that goes back to the pool with the copy's
-  // point. Run-ahead bounds how many there can be, so nothing has to wait here.
-  MILLRACE_ASSIGN(const Block block,
-                  pool_.take(bytes, "staging", completion_.passed(), BlockPool::Need::Completed));
-  pool_.give_back(block, next_point());
-  return address_of(block);
-}
-
 Result<void> CpuDevice::upload(Slice to, std::span<const std::byte> bytes) {
   std::unique_lock lock(mutex_);
   MILLRACE_TRY(check_running());
@@ -223,7 +152,9 @@ Result<void> CpuDevice::upload(Slice to, std::span<const std::byte> bytes) {
     std::memcpy(place.address, bytes.data(), bytes.size());
     return {};
   }
-  MILLRACE_ASSIGN(std::byte * staged, stage(bytes.size()));
+  MILLRACE_ASSIGN(const StagedBytes place_staged,
+                  store_.stage(bytes.size(), next_point(), completion_.passed()));
+  std::byte* const staged = address_of(place_staged);
   std::memcpy(staged, bytes.data(), bytes.size());
   Command& command = new_command(Command::Kind::Copy);
   command.buffers[0] = place.address;
@@ -340,7 +271,7 @@ Result<void> CpuDevice::wait_blocking(Point point, const WaitSite& site) {
 
 MemoryStats CpuDevice::memory() const {
   std::lock_guard lock(mutex_);
-  return pool_.stats();
+  return store_.stats();
 }
 
 QueueStats CpuDevice::queue() const {
@@ -363,9 +294,7 @@ std::vector<DeviceInfo> list() {
 Result<std::unique_ptr<Device>> open(const std::string& argument) {
   MILLRACE_ASSIGN(const CpuOptions options, parse_options(argument));
   CpuMemory memory;
-  const uint64_t bytes = BlockPool::block_bytes(options.staging_bytes);
-  MILLRACE_ASSIGN(const uint64_t handle, memory.create(bytes));
-  const Block staging{.handle = handle, .bytes = bytes};
+  MILLRACE_ASSIGN(const Block staging, BufferStore::make_staging(memory, options.staging_bytes));
   return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, staging));
 }
 

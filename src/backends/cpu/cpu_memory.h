@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/block_pool.h"
+#include "device/buffer_store.h"
 
 namespace millrace::cpu {
 
@@ -15,6 +16,9 @@ class CpuMemory : public BlockSource {
 
 inline std::byte* address_of(const Block& block) {
   return reinterpret_cast<std::byte*>(block.handle);
+}
+inline std::byte* address_of(const StagedBytes& staged) {
+  return reinterpret_cast<std::byte*>(staged.handle) + staged.offset;
 }
 
 }  // namespace millrace::cpu

@@ -85,6 +85,7 @@ void CpuWorker::execute_traced(Command& command, TraceRecorder& trace) {
 
 void CpuWorker::execute(Command& command) {
   const bool skipped = abandoned_ || stopped_;
+  if (stopped_ && command.kind != Command::Kind::Snapshot) ++suppressed_;
   switch (command.kind) {
     case Command::Kind::Kernel:
       if (!skipped) run_kernel(command);
@@ -138,7 +139,10 @@ std::optional<Error> CpuWorker::take_fault() {
   if (!stopped_ || reported_) return {};
   std::lock_guard lock(mutex_);
   if (reported_.exchange(true)) return {};
-  return fault_;
+  const uint64_t suppressed = suppressed_;
+  if (suppressed == 0) return fault_;
+  return Error{fault_.code, fmt::format("{}; {} commands queued after it had no effect",
+                                        fault_.message, suppressed)};
 }
 
 std::optional<Error> CpuWorker::reported_fault() const {

@@ -60,7 +60,8 @@ class CpuWorker {
 
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> reported_ = false;
-  mutable std::mutex mutex_;  // the fault and the times
+  std::atomic<uint64_t> suppressed_ = 0;  // commands behind the fault
+  mutable std::mutex mutex_;              // the fault and the times
   Error fault_;
   State state_ = State::New;
   Clock::time_point since_;
