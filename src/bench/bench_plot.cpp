@@ -172,16 +172,14 @@ std::string ratio_panel(const BenchSummary& summary, Panel panel) {
   for (const double ratio : summary.pair_ratios) y.add(ratio);
   panel.x = {0.5, std::max(n, 1.0) + 0.5};
   panel.y = y.padded();
-  std::string svg = panel.axes("B/A of each pair, ms per step", "pair", whole_ticks(panel.x));
+  const std::string median_text =
+      summary.ratio.n > 0 ? fmt::format(": median {:.4f}", summary.ratio.median) : std::string();
+  std::string svg = panel.axes("B/A of each pair" + median_text, "pair", whole_ticks(panel.x));
   const double right = panel.left + panel.width;
   svg += line(panel.left, panel.at_y(1), right, panel.at_y(1), kInk, "stroke-dasharray=\"2 3\"");
   if (summary.pair_ratios.empty()) return svg;
   const double median_y = panel.at_y(summary.ratio.median);
   svg += line(panel.left, median_y, right, median_y, kColors[1], "stroke-width=\"1.5\"");
-  // Below the line near the top of the panel, else above it.
-  const double text_y = median_y < panel.top + 20 ? median_y + 16 : median_y - 6;
-  svg += label(right, text_y, fmt::format("median {:.4f}", summary.ratio.median),
-               "text-anchor=\"end\"");
   for (size_t i = 0; i < summary.pair_ratios.size(); ++i) {
     svg += mark(panel.at_x(static_cast<double>(i) + 1), panel.at_y(summary.pair_ratios[i]), 1);
   }
@@ -194,10 +192,11 @@ std::string order_panel(const BenchReport& report, const BenchSummary& summary, 
   panel.x = {0.5, static_cast<double>(std::max<size_t>(report.runs.size(), 1)) + 0.5};
   panel.y = y.padded();
   const double drift = summary.drift_percent_per_run;
-  std::string svg = panel.axes(std::isfinite(drift)
-                                   ? fmt::format("each run: drift {:+.2f} % from run to run", drift)
-                                   : std::string("each run"),
-                               "run, in order", whole_ticks(panel.x));
+  std::string svg = panel.axes(
+      std::isfinite(drift)
+          ? fmt::format("ms per step of each run: drift {:+.2f} % from run to run", drift)
+          : std::string("ms per step of each run"),
+      "run, in order", whole_ticks(panel.x));
   for (size_t i = 0; i < report.runs.size(); ++i) {
     const RunRecord& run = report.runs[i];
     if (!std::isfinite(run.ms_per_step)) continue;
@@ -217,9 +216,10 @@ std::string head(const BenchReport& report, const BenchSummary& summary) {
     if (flags.size() > kMostLetters) flags = flags.substr(0, kMostLetters) + " ...";
     const Spread& ms = summary.sides[i].metrics[0];
     svg += mark(30, y - 4, i);
-    svg += label(44, y,
-                 fmt::format("{}: {:.3f} ms per step, MAD {:.3f}, {} runs   {}", i == 0 ? "A" : "B",
-                             ms.median, ms.mad, ms.n, flags));
+    const std::string time =
+        ms.n == 0 ? "no runs"
+                  : fmt::format("{:.3f} ms per step, MAD {:.3f}, {} runs", ms.median, ms.mad, ms.n);
+    svg += label(44, y, fmt::format("{}: {}; {}", i == 0 ? "A" : "B", time, flags));
   }
   return svg;
 }

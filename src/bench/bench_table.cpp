@@ -67,22 +67,21 @@ std::string window_rows(const BenchSummary& summary) {
   if (n_windows == 0) return "";
   std::string text = fmt::format("\n{:<16}", "steps");
   for (size_t side = 0; side < summary.sides.size(); ++side) {
-    text += fmt::format(" {:>9} {:>19} {:>9} {:>10} {:>6} {:>6}", side == 0 ? "A ms" : "B ms",
-                        "min .. max", "Gaussians", "instances", "busy %", "waits");
+    text += fmt::format(" {:>9} {:>8} {:>9} {:>10} {:>6} {:>6}", side == 0 ? "A ms" : "B ms", "MAD",
+                        "Gaussians", "instances", "busy %", "waits");
   }
   text += summary.sides.size() > 1 ? fmt::format(" {:>7}\n", "B/A") : "\n";
   for (size_t i = 0; i < n_windows; ++i) {
-    std::string row;
+    std::string steps, row;
     for (const SideSummary& side : summary.sides) {
       if (i >= side.windows.size()) {
-        row += fmt::format(" {:>64}", "-");
+        row += fmt::format(" {:>53}", "-");
         continue;
       }
       const WindowSummary& w = side.windows[i];
-      if (row.empty())
-        row = fmt::format("{:<16}", fmt::format("{} .. {}", w.step_begin, w.step_end));
-      row += fmt::format(" {:>9} {:>19} {:>9} {:>10} {:>6} {:>6}",
-                         number_text(w.ms_per_step.median, 3), range_text(w.ms_per_step, 1, 3),
+      if (steps.empty()) steps = fmt::format("{} .. {}", w.step_begin, w.step_end);
+      row += fmt::format(" {:>9} {:>8} {:>9} {:>10} {:>6} {:>6}",
+                         number_text(w.ms_per_step.median, 3), number_text(w.ms_per_step.mad, 3),
                          number_text(w.gaussians, 0), number_text(w.instances, 0),
                          number_text(w.device_busy_percent, 1), number_text(w.waits_per_step, 3));
     }
@@ -91,7 +90,7 @@ std::string window_rows(const BenchSummary& summary) {
       row += fmt::format(" {:>7}", ratio_text(summary.sides[1].windows[i].ms_per_step.median,
                                               summary.sides[0].windows[i].ms_per_step.median));
     }
-    text += row + "\n";
+    text += fmt::format("{:<16}", steps) + row + "\n";
   }
   return text;
 }

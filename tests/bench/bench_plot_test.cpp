@@ -12,7 +12,7 @@ namespace {
 
 /// What is wrong with `xml`; empty if it is well formed (elements, quoted attributes, entities).
 std::string fault_of(const std::string& xml) {
-  static const std::regex tag("<(/?)([a-z]+)((?: [a-zA-Z-]+=\"[^\"<]*\")*) ?(/?)>");
+  static const std::regex tag("<(/?)([a-z]+)((?: [a-zA-Z0-9-]+=\"[^\"<]*\")*) ?(/?)>");
   static const std::regex entity("&(?!(?:amp|lt|gt|quot);)");
   std::vector<std::string> open;
   size_t at = 0;
@@ -62,9 +62,8 @@ TEST(BenchPlot, IsWellFormedWithoutRunsWithOneAndWithEqualRuns) {
     report.runs = some;
     const std::string svg = bench_svg(report);
     EXPECT_EQ(fault_of(svg), "");
-    EXPECT_EQ(svg.find("nan,"), std::string::npos);
-    EXPECT_EQ(svg.find("\"nan"), std::string::npos) << some.size();
-    EXPECT_EQ(svg.find("\"inf"), std::string::npos);
+    EXPECT_EQ(svg.find("nan"), std::string::npos) << some.size();
+    EXPECT_EQ(svg.find("inf"), std::string::npos) << some.size();
   }
 }
 

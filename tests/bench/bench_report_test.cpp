@@ -74,9 +74,9 @@ TEST(BenchReport, ItsJsonReadsBackAsItWas) {
 }
 
 TEST(BenchReport, WhatIsNoBenchIsRefused) {
-  for (const char* text : {"", "[]", "{}", "{\"sides\":[],\"runs\":[]}",
-                           "{\"sides\":[{}],\"runs\":[{\"side\":\"b\"}]}",
-                           "{\"sides\":[{}],\"runs\":[3]}"}) {
+  for (const char* text :
+       {"", "[]", "{}", "{\"sides\":[],\"runs\":[]}",
+        "{\"sides\":[{}],\"runs\":[{\"side\":\"b\"}]}", "{\"sides\":[{}],\"runs\":[3]}"}) {
     const auto read = bench_report_from_json(text);
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.error().code, ErrorCode::Usage);

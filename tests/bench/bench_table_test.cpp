@@ -9,12 +9,26 @@ namespace {
 
 TEST(BenchTable, HasMediansSpreadRatiosDriftAndWindows) {
   const std::string text = bench_table(example_report());
-  for (const char* part :
-       {"A  (the common flags alone)", "B  --threads 1", "commit abc1234", "6 of 6 runs",
-        "ms per step", "11.000", "10.000 .. 12.000", "22.000", "20.000 .. 36.000",
-        "B/A of each pair: median 2.0000 (2.0000 .. 3.0000", "drift: +", "device busy %",
-        "unaccounted ms", "waits per step", "pacing per step", "peak device MiB", "loss", "PSNR",
-        "50 .. 100", "16.500"}) {
+  for (const char* part : {"A  (the common flags alone)",
+                           "B  --threads 1",
+                           "commit abc1234",
+                           "6 of 6 runs",
+                           "ms per step",
+                           "11.000",
+                           "10.000 .. 12.000",
+                           "22.000",
+                           "20.000 .. 36.000",
+                           "B/A of each pair: median 2.0000 (2.0000 .. 3.0000",
+                           "drift: +",
+                           "device busy %",
+                           "unaccounted ms",
+                           "waits per step",
+                           "pacing per step",
+                           "peak device MiB",
+                           "loss",
+                           "PSNR",
+                           "50 .. 100",
+                           "16.500"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

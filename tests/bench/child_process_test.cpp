@@ -23,8 +23,8 @@ class ChildProcess : public ::testing::Test {
     return run_blocking({"/bin/sh", "-c", line});
   }
 
-  fs::path folder_ = fs::temp_directory_path() /
-                     ("millrace_child_process_" + std::to_string(::getpid()));
+  fs::path folder_ =
+      fs::temp_directory_path() / ("millrace_child_process_" + std::to_string(::getpid()));
   WaitLedger ledger_;
   std::atomic<bool> stop_ = false;
   std::function<void()> tick_;
@@ -64,8 +64,8 @@ TEST_F(ChildProcess, AMissingProgramIsAUsageError) {
 }
 
 TEST_F(ChildProcess, ALogThatCannotBeWrittenIsAnOutputError) {
-  const auto end = run_process_blocking(ledger_, {"/bin/true"}, folder_ / "absent" / "log", stop_,
-                                        nullptr);
+  const auto end =
+      run_process_blocking(ledger_, {"/bin/true"}, folder_ / "absent" / "log", stop_, nullptr);
   ASSERT_FALSE(end.ok());
   EXPECT_EQ(end.error().code, ErrorCode::Output);
 }
