@@ -151,7 +151,7 @@ std::string window_panel(const BenchSummary& summary, Panel panel) {
       const double at = panel.at_x((window.step_begin + window.step_end) / 2.0);
       const Spread& ms = window.ms_per_step;
       upper += fmt::format("{:.1f},{:.1f} ", at, panel.at_y(ms.max));
-      lower = fmt::format("{:.1f},{:.1f} ", at, panel.at_y(ms.min)) + lower;
+      lower.insert(0, fmt::format("{:.1f},{:.1f} ", at, panel.at_y(ms.min)));
       middle += fmt::format("{:.1f},{:.1f} ", at, panel.at_y(ms.median));
       marks += mark(at, panel.at_y(ms.median), i);
     }

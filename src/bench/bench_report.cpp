@@ -13,6 +13,7 @@ using nlohmann::ordered_json;
 
 std::vector<double> values_of(const std::vector<const RunRecord*>& runs, double RunRecord::*value) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const RunRecord* run : runs) values.push_back(run->*value);
   return values;
 }

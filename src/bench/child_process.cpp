@@ -38,6 +38,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const std::filesystem
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   std::vector<std::string> copies = words;
   std::vector<char*> argv;
+  argv.reserve(copies.size() + 1);
   for (std::string& word : copies) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = -1;

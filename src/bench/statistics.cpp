@@ -35,6 +35,7 @@ Spread spread_of(const std::vector<double>& all) {
   spread.min = *min;
   spread.max = *max;
   std::vector<double> deviations;
+  deviations.reserve(values.size());
   for (const double value : values) deviations.push_back(std::abs(value - spread.median));
   spread.mad = median(deviations);
   return spread;
