@@ -203,7 +203,10 @@ Result<int> hold_steady(Context& context, const ParsedArguments& arguments,
 }  // namespace
 
 Result<int> run_bench(Context& context, const ParsedArguments& arguments) {
-  MILLRACE_ASSIGN(const TrainOptions settings, train_options(arguments));
+  MILLRACE_ASSIGN(TrainOptions settings, train_options(arguments));
+  // A run's config.json names the run's own folder; only an -o given here says where to write.
+  settings.output = arguments.text("output");
+  settings.overwrite = arguments.is_on("overwrite");
   if (settings.dataset.empty()) return usage("DATASET is missing: the folder of the capture");
   MILLRACE_TRY(checked_options(settings));
   if (arguments.has("steady")) return hold_steady(context, arguments, settings);

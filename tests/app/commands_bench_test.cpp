@@ -90,6 +90,16 @@ TEST_F(BenchCommand, RunsOneConfigurationAlone) {
   EXPECT_TRUE(fs::exists(out() / "runs/01-a/point_cloud/iteration_40/point_cloud.ply"));
 }
 
+TEST_F(BenchCommand, AConfigurationFileIsForTheRunsAndItsOutputFolderIsLeftAlone) {
+  const fs::path file = folder_ / "my.json", elsewhere = folder_ / "elsewhere";
+  std::ofstream(file) << json{{"iterations", 30}, {"output", elsewhere.string()}};
+  const Outcome outcome = bench({"--config", file.string(), "--pairs", "1", "--warm-up", "0"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_FALSE(fs::exists(elsewhere));
+  EXPECT_EQ(figures()["runs"].size(), 1u);
+  EXPECT_EQ(json::parse(content_of(out() / "runs/01-a/config.json"))["iterations"], 30);
+}
+
 TEST_F(BenchCommand, BadInputIsToldBeforeAnythingRuns) {
   expect_usage({"--pairs", "0"}, "--pairs");
   expect_usage({"--warm-up", "some"}, "--warm-up");
