@@ -42,6 +42,8 @@ class Bench {
   /// False if the bench ends here: failed or stopped.
   Result<bool> one_run_blocking(uint32_t position, bool is_warm_up);
   Result<void> write_files() const;
+  /// Removes what is large in a run's folder, unless it is wanted.
+  void drop_model(const fs::path& folder) const;
   Error failure_of(const std::string& title, int exit_code, const fs::path& log) const;
 
   const BenchOptions& options_;
@@ -114,6 +116,7 @@ Result<bool> Bench::one_run_blocking(uint32_t position, bool is_warm_up) {
   // A run that Ctrl-C ended trained fewer steps than the others and counts for nothing.
   if (stop_.load() || ended.value().exit_code != 0) {
     outcome_.report.interrupted = true;
+    drop_model(folder);
     MILLRACE_TRY(write_files());
     return false;
   }
@@ -127,11 +130,7 @@ Result<bool> Bench::one_run_blocking(uint32_t position, bool is_warm_up) {
     MILLRACE_TRY(write_files());
     return false;
   }
-  if (!options_.keep_runs) {
-    for (const char* name : {"point_cloud", "renders", "contact_sheet.png"}) {
-      fs::remove_all(folder / name, ec);
-    }
-  }
+  drop_model(folder);
   RunRecord run = std::move(record).value();
   if (observer_.run_ended) {
     observer_.run_ended(fmt::format("{}: {:.3f} ms per step, {:.1f} s in all", title,
@@ -154,6 +153,14 @@ Error Bench::failure_of(const std::string& title, int exit_code, const fs::path&
   for (const std::string& line : lines) message += "\n  " + line;
   if (lines.empty()) message += " nothing";
   return {error_code_of(exit_code), message};
+}
+
+void Bench::drop_model(const fs::path& folder) const {
+  if (options_.keep_runs) return;
+  std::error_code ec;  // what cannot be removed harms nothing
+  for (const char* name : {"point_cloud", "renders", "contact_sheet.png"}) {
+    fs::remove_all(folder / name, ec);
+  }
 }
 
 Result<void> Bench::write_files() const {

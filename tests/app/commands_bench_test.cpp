@@ -154,6 +154,7 @@ TEST_F(BenchCommand, AnInterruptEndsTheRunAndKeepsTheOnesBefore) {
   EXPECT_NE(outcome.err.find("interrupted after 1 of 2 runs"), std::string::npos) << outcome.err;
   const json report = figures();
   EXPECT_EQ(report["interrupted"], true);
+  EXPECT_FALSE(fs::exists(out() / "runs/02-b/point_cloud"));
   EXPECT_EQ(report["runs"].size(), 1u);
 }
 
