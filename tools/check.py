@@ -30,7 +30,8 @@ LAYERS = {
     "io": ("data", "tensor"),
     "train": ("splat", "loss", "strategy", "data", "io"),
     "synth": ("data", "io"),
-    "app": ("train", "synth", "io", "data"),
+    "bench": ("train", "io"),
+    "app": ("train", "synth", "bench", "io", "data"),
 }
 
 # What of kernels/ is an interface (docs/adr/0002); the rest is for kernels and backends alone.

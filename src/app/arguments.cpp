@@ -47,6 +47,29 @@ std::vector<std::string> with_joined_numbers(const std::vector<Flag>& flags,
 
 Error usage(std::string message) { return {ErrorCode::Usage, std::move(message)}; }
 
+/// Moves the flags of FlagKind::Text and their texts from `words` to `parsed`: no other rule may
+/// look into such a text.
+Result<void> take_texts(const std::vector<Flag>& flags, std::vector<std::string>& words,
+                        ParsedArguments& parsed) {
+  std::vector<std::string> others;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const std::string name = with_dashes(words[i]).substr(0, equals);
+    const Flag* flag = find_flag(flags, name);
+    if (!flag || flag->kind != FlagKind::Text) {
+      others.push_back(words[i]);
+    } else if (equals != std::string::npos) {
+      parsed.values[flag->key].push_back(words[i].substr(equals + 1));
+    } else if (i + 1 == words.size()) {
+      return usage(fmt::format("{} needs a value", name));
+    } else {
+      parsed.values[flag->key].push_back(words[++i]);
+    }
+  }
+  words = std::move(others);
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> all_names(const Flag& flag) {
@@ -94,8 +117,10 @@ Result<ParsedArguments> parse_arguments(const std::vector<Flag>& flags,
                                         const std::vector<std::string>& words) {
   // What follows "--" is no flag, whatever it looks like.
   const auto end_of_flags = std::ranges::find(words, "--");
-  std::vector<std::string> spelt;
-  for (auto word = words.begin(); word != end_of_flags; ++word) spelt.push_back(with_dashes(*word));
+  std::vector<std::string> spelt(words.begin(), end_of_flags);
+  ParsedArguments parsed;
+  MILLRACE_TRY(take_texts(flags, spelt, parsed));
+  for (std::string& word : spelt) word = with_dashes(word);
   spelt = with_joined_numbers(flags, spelt);
 
   CLI::App app;
@@ -121,7 +146,6 @@ Result<ParsedArguments> parse_arguments(const std::vector<Flag>& flags,
     return usage(error.what());
   }
 
-  ParsedArguments parsed;
   for (const std::string& word : app.remaining()) {
     if (looks_like_flag(word)) {
       const std::string name = word.substr(0, word.find('='));

@@ -14,6 +14,7 @@ enum class FlagKind : uint8_t {
   Value,    // one text; the last one given counts
   Switch,   // no text: "true"; "--flag=false" takes it back
   Numbers,  // texts; numbers that follow as words of their own belong to it
+  Text,     // one text, taken as it stands, even if it begins with dashes
 };
 
 /// One flag of a command.

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::array<Command, 6> kCommands = {{
+constexpr std::array<Command, 7> kCommands = {{
     {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags,
      run_train},
     {"eval", "DATASET --model PLY [-o DIR] [flags]",
@@ -24,6 +24,8 @@ constexpr std::array<Command, 6> kCommands = {{
      make_capture_flags, run_make_capture},
     {"score", "RENDERS PHOTOS [--json]", "Scores rendered images against photographs.", score_flags,
      run_score},
+    {"bench", "DATASET [train flags] [--a FLAGS] [--b FLAGS] [-o DIR]",
+     "Compares the speed of two configurations, devices or binaries.", bench_flags, run_bench},
 }};
 
 }  // namespace

@@ -155,6 +155,30 @@ std::vector<Flag> make_capture_flags() {
   };
 }
 
+std::vector<Flag> bench_flags() {
+  std::vector<Flag> flags = train_flags();
+  for (Flag& flag : flags) {
+    if (flag.key == "output")
+      flag.help = "folder of the bench (default runs/bench-<dataset>-<time>)";
+    if (flag.key == "overwrite") flag.help = "replace an earlier bench in the output folder";
+  }
+  const auto text_flag = [](const char* key, const char* name, const char* help) {
+    return Flag{key, name, help, FlagKind::Text, "FLAGS"};
+  };
+  return with(
+      {text_flag("a", "--a", "train flags of A, as one text"),
+       text_flag("b", "--b", "train flags of B; without it and --binary-b, A runs alone"),
+       value_flag("binary_a", "--binary-a", "the program of A, if not this one", "PATH"),
+       value_flag("binary_b", "--binary-b", "the program of B, if not this one", "PATH"),
+       value_flag("pairs", "--pairs", "runs of each", "N", "3"),
+       value_flag("warm_up", "--warm-up", "runs before that do not count", "N", "1"),
+       switch_flag("keep_runs", "--keep-runs", "keep each run's model and images"),
+       value_flag("steady", "--steady",
+                  "time steps of a model of N Gaussians instead, without refinement", "N"),
+       value_flag("init", "--init", "the model of --steady; its Gaussians are repeated", "PLY")},
+      std::move(flags));
+}
+
 std::vector<Flag> score_flags() { return {switch_flag("json", "--json", "print JSON")}; }
 
 }  // namespace millrace

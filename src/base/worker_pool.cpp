@@ -1,6 +1,9 @@
 // WorkerPool and WorkerLoop: the loops of worker threads and their orderly end.
 #include "base/worker_pool.h"
 
+#include <sys/wait.h>
+
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -88,6 +91,16 @@ void WorkerLoop::run() {
 
 void pause_worker(double ms) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+}
+
+int await_child_on_worker(int pid) {
+  int status = 0;
+  pid_t ended = -1;
+  do {
+    ended = ::waitpid(pid, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  if (ended != pid) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace millrace

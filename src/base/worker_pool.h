@@ -61,4 +61,9 @@ class WorkerLoop {
 /// call it on the host thread.
 void pause_worker(double ms);
 
+/// Stops the calling worker thread until the child process `pid` of this program has ended, and
+/// returns its exit code, 128 + the signal that ended it, or -1 if there is no such child. Never
+/// call it on the host thread.
+int await_child_on_worker(int pid);
+
 }  // namespace millrace

@@ -141,6 +141,8 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
   json["waits"] = {{"steady_per_step", run.steady_waits_per_step},
                    {"pacing_per_step", run.pacing_per_step},
                    {"by_site", sites}};
+  json["loss"] = number_or_null(true, run.loss);
+  json["windows"] = to_json(run.windows);
   return write_file_atomically(folder.report(), json.dump(2) + "\n");
 }
 

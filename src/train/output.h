@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "train/step_windows.h"
 #include "train/trainer.h"
 
 namespace millrace {
@@ -53,6 +54,8 @@ struct RunReport {
   MemoryStats memory;
   double steady_waits_per_step = 0, pacing_per_step = 0;
   std::vector<WaitRecord> waits;
+  double loss = 0;  // mean of the last steps; NaN if there was none
+  std::vector<StepWindow> windows;
 };
 Result<void> write_report(const OutputFolder& folder, const TrainSummary& summary,
                           const RunReport& run);

@@ -22,6 +22,7 @@
 #include "train/runner.h"
 #include "train/scene.h"
 #include "train/state_hash.h"
+#include "train/step_windows.h"
 #include "train/trainer.h"
 
 namespace millrace {
@@ -95,6 +96,7 @@ class Run {
   std::unique_ptr<TrainState> state_;
   std::unique_ptr<Runner> runner_;
   std::unique_ptr<RunMeter> meter_;
+  std::unique_ptr<StepWindows> windows_;
   std::vector<float> recent_mse_;
   EvalResult last_eval_;
   std::vector<ContactRow> contact_rows_;
@@ -171,6 +173,7 @@ Result<void> Run::load_blocking() {
   test_photographs_ = std::make_unique<ImageLoader>(test_views_, loader, device_->ledger());
   runner_ = std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes);
   meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
+  windows_ = std::make_unique<StepWindows>(*device_, options_.iterations);
 
   ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes.size()));
   std::vector<uint32_t> first_views;
@@ -202,6 +205,7 @@ void Run::add_fill_points() {
 
 void Run::on_step(const StepMetrics& metrics) {
   meter_->step(metrics.step);
+  windows_->step(metrics);
   summary_.steps = metrics.step + 1;
   summary_.gaussians = metrics.rows;
   if (!observer_.step) return;
@@ -242,8 +246,10 @@ Result<void> Run::train_blocking() {
   for (const uint32_t end : stops) {
     if (end == 0 || end > options_.iterations) continue;
     meter_->resume();
+    windows_->resume();
     const Result<void> ran = runner_->run_until_blocking(end, stop_, accepted);
     meter_->pause();
+    windows_->pause();
     if (!ran.ok()) {
       rescue_model_blocking();
       return ran.error();
@@ -354,6 +360,8 @@ Result<void> Run::finish_blocking() {
   report.steady_waits_per_step = meter_->steady_waits_per_step();
   report.pacing_per_step = meter_->pacing_per_step();
   report.waits = device_->ledger().records();
+  report.windows = windows_->windows();
+  report.loss = windows_->recent_loss();
 
   summary_.output = folder_.root;
   summary_.report = folder_.report();

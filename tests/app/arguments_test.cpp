@@ -87,6 +87,24 @@ TEST(Arguments, AMissingValueIsTold) {
             std::string::npos);
 }
 
+TEST(Arguments, ATextIsTakenAsItStands) {
+  const std::vector<Flag> flags = bench_flags();
+  const auto text = [&](const Words& words) {
+    return parse_arguments(flags, words).or_raise().text("a", "none");
+  };
+  EXPECT_EQ(text({"--a", "--device cpu_x --max_cap 5"}), "--device cpu_x --max_cap 5");
+  EXPECT_EQ(text({"--a=--images my_dir"}), "--images my_dir");
+  EXPECT_EQ(text({"--a", "--overwrite"}), "--overwrite");
+  EXPECT_EQ(text({"--a", ""}), "");
+  EXPECT_EQ(text({"scene"}), "none");
+  const auto parsed = parse_arguments(flags, {"--a", "-r 4", "scene", "--max_cap", "7"}).or_raise();
+  EXPECT_EQ(parsed.positionals, Words{"scene"});
+  EXPECT_EQ(parsed.text("max_cap"), "7");
+  const auto missing = parse_arguments(flags, {"scene", "--a"});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message.find("--a needs a value"), std::string::npos);
+}
+
 TEST(Arguments, NoTwoFlagsOfACommandShareAName) {
   for (const Command& command : commands()) {
     std::vector<Flag> flags = command.flags();

@@ -1,0 +1,153 @@
+// Steady steps: the repeated model, the counts of each stage, and the report as text and JSON.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/steady.h"
+#include "kernels/splat_params.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json number(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
+
+void append_row(std::vector<float>& to, const std::vector<float>& from, uint64_t row,
+                uint64_t width) {
+  const auto begin = from.begin() + static_cast<long>(row * width);
+  to.insert(to.end(), begin, begin + static_cast<long>(width));
+}
+
+}  // namespace
+
+GaussianCloud repeated(const GaussianCloud& cloud, uint64_t count) {
+  GaussianCloud out;
+  out.sh_degree = cloud.sh_degree;
+  const uint64_t n = cloud.count();
+  const uint64_t rest = uint64_t{3} * static_cast<uint64_t>(sh_rest_count(cloud.sh_degree));
+  for (uint64_t i = 0; n > 0 && i < count; ++i) {
+    const uint64_t row = i * n / count;
+    append_row(out.means, cloud.means, row, 3);
+    append_row(out.log_scales, cloud.log_scales, row, 3);
+    append_row(out.rotations, cloud.rotations, row, 4);
+    append_row(out.opacities, cloud.opacities, row, 1);
+    append_row(out.sh0, cloud.sh0, row, 3);
+    append_row(out.sh_rest, cloud.sh_rest, row, rest);
+  }
+  return out;
+}
+
+// Each value that a stage must read or write counts once; caches, sorting passes and what is read
+// twice are not in it, so that the sum is a floor.
+std::vector<StageCount> stage_counts(const SteadyReport& report, int sh_degree, double n_pixels) {
+  constexpr double kFloat = 4, kWord = 4;
+  const auto n = static_cast<double>(report.n_gaussians);
+  const double rest_lanes = 3.0 * sh_rest_count(sh_degree);
+  const double geometry = static_cast<double>(kGeometryLanes) * kFloat, rest = rest_lanes * kFloat;
+  const double visible = report.visible, instances = report.instances;
+  const double walked = report.processed_share * instances;
+  const double projected = sizeof(Projected);
+  return {
+      {"project", "Gaussians", n, n * (geometry + 2 * kWord) + visible * (rest + projected)},
+      {"emit instances", "instances", instances, visible * 2 * kWord + instances * 2 * kWord},
+      {"sort instances", "instances", instances, instances * 3 * kWord},
+      {"blend", "instances walked", walked,
+       walked * (2 * kWord + projected) + n_pixels * (3 * kFloat + kFloat + kWord)},
+      {"loss", "pixels", n_pixels, n_pixels * (2 * 3 * kFloat + 3 + 2 * 9 * kFloat)},
+      {"blend backward", "instances walked", walked,
+       walked * (2 * kWord + projected + sizeof(InstanceGradient)) +
+           n_pixels * (3 * kFloat + kFloat + kWord)},
+      {"project backward, Adam", "Gaussians", n,
+       instances * sizeof(InstanceGradient) + n * 6 * (geometry + rest)},
+  };
+}
+
+std::string steady_table(const SteadyReport& r) {
+  std::string text =
+      fmt::format("{:.3f} ms per step (median of {}; {:.3f} .. {:.3f}, MAD {:.3f}; mean {:.3f})\n",
+                  r.ms.median, r.ms.n, r.ms.min, r.ms.max, r.ms.mad, r.ms_mean);
+  text += fmt::format(
+      "{} Gaussians, {:.0f} visible ({:.1f} %), {:.0f} instances ({} in the first pass, {} in the "
+      "last)\n",
+      r.n_gaussians, r.visible, 100 * r.visible / static_cast<double>(r.n_gaussians), r.instances,
+      r.first_instances, r.last_instances);
+  if (r.n_sampled > 0) {
+    text += fmt::format(
+        "processed share {:.1f} % of the instances, {:.0f} (Gaussian, pixel) pairs walked per "
+        "frame "
+        "({} frames)\n",
+        100 * r.processed_share, r.blended_pairs, r.n_sampled);
+  }
+  text += fmt::format(
+      "device busy {:.1f} %, {:.1f} launches, {:.3f} waits and {:.3f} pacing per step, {} replays, "
+      "device peak {:.1f} MiB\n\n",
+      r.device_busy_percent, r.launches_per_step, r.waits_per_step, r.pacing_per_step, r.replays,
+      static_cast<double>(r.peak_device_bytes) / (1 << 20));
+  text +=
+      fmt::format("{:<24} {:>12} {:<18} {:>10} {:>10}\n", "stage", "count", "", "MiB", "floor ms");
+  for (const StageCount& stage : r.stages) {
+    const std::string floor =
+        r.copy_bytes_per_second > 0
+            ? fmt::format("{:.3f}", 1000 * stage.bytes / r.copy_bytes_per_second)
+            : "-";
+    text += fmt::format("{:<24} {:>12.0f} {:<18} {:>10.1f} {:>10}\n", stage.stage, stage.count,
+                        stage.unit, stage.bytes / (1 << 20), floor);
+  }
+  if (r.copy_bytes_per_second > 0) {
+    text += fmt::format(
+        "floor: {:.3f} ms, the bytes above at the {:.1f} GB/s of a copy on this device\n",
+        r.floor_ms, r.copy_bytes_per_second * 1e-9);
+  }
+  return text +
+         "not available: time per stage (devices keep no timing events), pairs above the alpha "
+         "threshold (kernels do not count them)";
+}
+
+ordered_json to_json(const SteadyReport& r) {
+  ordered_json stages = ordered_json::array();
+  for (const StageCount& stage : r.stages) {
+    stages.push_back({{"stage", stage.stage},
+                      {"unit", stage.unit},
+                      {"count", number(stage.count)},
+                      {"bytes", number(stage.bytes)}});
+  }
+  return {{"schema", 1},
+          {"steady", true},
+          {"dataset", r.dataset},
+          {"model", r.model},
+          {"device", r.device},
+          {"gaussians", r.n_gaussians},
+          {"gaussians_in_file", r.n_in_file},
+          {"views", r.n_views},
+          {"steps", r.n_steps},
+          {"interrupted", r.interrupted},
+          {"ms_per_step",
+           {{"median", number(r.ms.median)},
+            {"min", number(r.ms.min)},
+            {"max", number(r.ms.max)},
+            {"mad", number(r.ms.mad)},
+            {"mean", number(r.ms_mean)}}},
+          {"visible", number(r.visible)},
+          {"instances",
+           {{"mean", number(r.instances)},
+            {"first_pass", r.first_instances},
+            {"last_pass", r.last_instances}}},
+          {"processed_share", r.n_sampled ? number(r.processed_share) : ordered_json(nullptr)},
+          {"pairs_walked", r.n_sampled ? number(r.blended_pairs) : ordered_json(nullptr)},
+          {"frames_sampled", r.n_sampled},
+          {"device_busy_percent", number(r.device_busy_percent)},
+          {"launches_per_step", number(r.launches_per_step)},
+          {"waits_per_step", number(r.waits_per_step)},
+          {"pacing_per_step", number(r.pacing_per_step)},
+          {"replays", r.replays},
+          {"peak_device_bytes", r.peak_device_bytes},
+          {"stages", stages},
+          {"copy_bytes_per_second", number(r.copy_bytes_per_second)},
+          {"floor_ms", number(r.floor_ms)}};
+}
+
+}  // namespace millrace
