@@ -8,7 +8,25 @@
 namespace millrace::kernels {
 namespace {
 
-// Bindings 0..6 of both directions.
+// The tiles of the pass: [first, last).
+struct TileRun {
+  uint32_t first, last;
+};
+TileRun tiles_of(const KernelCall& call) {
+  const auto& params = call.params_as<FrameParams>();
+  if (params.n_bands <= 1) return {0, params.tiles_x * params.tiles_y};
+  const BandTable& bands = *call.buffer<const BandTable>(7);
+  return {bands.first_tile[params.band], bands.first_tile[params.band + 1]};
+}
+
+template <class Tile>
+void for_each_tile(const TileRun& run, const Tile& body) {
+  parallel_for(run.last - run.first, 1, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) body(run.first + static_cast<uint32_t>(i));
+  });
+}
+
+// Bindings 0..6 of both directions; 7 are the bands.
 BlendArgs blend_args(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = {};
@@ -29,7 +47,7 @@ BlendArgs blend_args(const KernelCall& call) {
 
 // blend_forward: the image, front to back.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-//           background r ([3,H,W] u8, or smaller for the step block's), image w [3,H,W],
+//           background r ([3,H,W] u8, or smaller for the step block's), bands r, image w [3,H,W],
 //           transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w [2,H,W] (written
 //           only if write_depth; depth is sum w z, not normalised).
 // Writes    nothing unless the transaction was accepted.
@@ -38,37 +56,31 @@ void blend_forward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = blend_args(call);
-  args.image = call.buffer<float>(7);
-  args.transmittance = call.buffer<float>(8);
-  args.last = call.buffer<uint32_t>(9);
-  args.depth_alpha = params.write_depth ? call.buffer<float>(10) : nullptr;
+  args.image = call.buffer<float>(8);
+  args.transmittance = call.buffer<float>(9);
+  args.last = call.buffer<uint32_t>(10);
+  args.depth_alpha = params.write_depth ? call.buffer<float>(11) : nullptr;
   const HotKernels& hot = hot_kernels();
-  parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t tile = begin; tile < end; ++tile)
-      hot.blend_forward_tile(args, static_cast<uint32_t>(tile));
-  });
+  for_each_tile(tiles_of(call), [&](uint32_t tile) { hot.blend_forward_tile(args, tile); });
 }
 
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-//           background r, transmittance r, last r, d_image r [3,H,W], error_map r ([H,W], or
-//           smaller for none), gradients w [capacity].
+//           background r, bands r, transmittance r, last r, d_image r [3,H,W], error_map r ([H,W],
+//           or smaller for none), gradients w [capacity].
 // Source    TRAINING.md 2.5. Test: tests/splat/gradient_scenario_test.cpp.
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = blend_args(call);
-  args.transmittance = call.buffer<float>(7);
-  args.last = call.buffer<uint32_t>(8);
-  args.d_image = call.buffer<const float>(9);
-  const bool has_error = call.size<float>(10) >= uint64_t{params.width} * params.height;
-  args.error_map = has_error ? call.buffer<const float>(10) : nullptr;
-  args.gradients = call.buffer<InstanceGradient>(11);
+  args.transmittance = call.buffer<float>(8);
+  args.last = call.buffer<uint32_t>(9);
+  args.d_image = call.buffer<const float>(10);
+  const bool has_error = call.size<float>(11) >= uint64_t{params.width} * params.height;
+  args.error_map = has_error ? call.buffer<const float>(11) : nullptr;
+  args.gradients = call.buffer<InstanceGradient>(12);
   const HotKernels& hot = hot_kernels();
-  parallel_for(uint64_t{params.tiles_x} * params.tiles_y, 1, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t tile = begin; tile < end; ++tile)
-      hot.blend_backward_tile(args, static_cast<uint32_t>(tile));
-  });
+  for_each_tile(tiles_of(call), [&](uint32_t tile) { hot.blend_backward_tile(args, tile); });
 }
 
 }  // namespace millrace::kernels

@@ -6,6 +6,25 @@
 #include "kernels/splat_params.h"
 
 namespace millrace::kernels {
+namespace {
+
+// The one decision of a transaction.
+void decide(const StepBlock& step, Gate& gate, bool fits, uint64_t need_instances,
+            uint64_t need_rows) {
+  if (gate.closed) {
+    gate.need_instances = std::max(gate.need_instances, need_instances);
+    gate.need_rows = std::max(gate.need_rows, need_rows);
+  } else if (!fits) {
+    gate.closed = 1;
+    gate.first_rejected = step.transaction;
+    gate.need_instances = need_instances;
+    gate.need_rows = need_rows;
+  } else {
+    gate.accepted = step.transaction;
+  }
+}
+
+}  // namespace
 
 // gate_decide: may this transaction change anything that lasts?
 // Bindings  step r, control x.
@@ -29,17 +48,19 @@ void gate_decide(const KernelCall& call) {
     need_instances = control.counts.instances;
   }
   const bool fits = need_rows <= params.row_capacity && need_instances <= params.capacity;
-  if (gate.closed) {
-    gate.need_instances = std::max(gate.need_instances, need_instances);
-    gate.need_rows = std::max(gate.need_rows, need_rows);
-  } else if (!fits) {
-    gate.closed = 1;
-    gate.first_rejected = step.transaction;
-    gate.need_instances = need_instances;
-    gate.need_rows = need_rows;
-  } else {
-    gate.accepted = step.transaction;
-  }
+  decide(step, gate, fits, need_instances, need_rows);
+}
+
+// gate_decide_bands: gate_decide for a frame that is drawn in bands.
+// Bindings  step r, control x, bands r.
+void gate_decide_bands(const KernelCall& call) {
+  const StepBlock& step = *call.buffer<const StepBlock>(0);
+  Control& control = *call.buffer<Control>(1);
+  const uint32_t n_needed = call.buffer<const BandTable>(2)->n_needed;
+  control.gate.accepted = kNoTransaction;
+  if (step.epoch != control.gate.epoch) return;
+  const bool fits = n_needed <= call.params_as<DecideParams>().n_bands;
+  decide(step, control.gate, fits, control.counts.instances, 0);
 }
 
 // gate_reopen: a queued write by the host after it has made room; begins a new epoch.

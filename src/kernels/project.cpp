@@ -57,9 +57,10 @@ void project(const KernelCall& call) {
 
 // scan_tiles: the first slot of each row, in depth order; how many instances and visible rows there
 // are. Bindings  order r [cap rows] rows by depth, n_tiles r, control x, first_slot w [cap rows]
-// u32. Writes    control.counts.instances (64 bits: the true need) and .visible. Slots beyond 32
-// bits are cut; such
-//           a frame never passes the gate.
+// u32.
+// Writes    control.counts.instances (64 bits: the true need) and .visible; with n_bands > 1, which
+//           numbers the slots of one band, neither. Slots beyond 32 bits are cut; such a frame
+//           never passes the gate undivided.
 void scan_tiles(const KernelCall& call) {
   const auto* order = call.buffer<const uint32_t>(0);
   const auto* n_tiles = call.buffer<const uint32_t>(1);
@@ -91,14 +92,14 @@ void scan_tiles(const KernelCall& call) {
       slot += n_tiles[order[i]];
     }
   });
+  if (call.params_as<FrameParams>().n_bands > 1) return;
   control.counts.instances = total;
   control.counts.visible = static_cast<uint32_t>(n_visible);
 }
 
 // emit_instances: one instance for each (row, tile), in depth order.
-// Bindings  step r, control r, projected r, n_tiles r, first_slot r, instance_tile w [capacity]
-// u32,
-//           instance_row w [capacity] u32.
+// Bindings  step r, control r, projected r, n_tiles r (in a band: of the band), first_slot r,
+//           bands r, instance_tile w [capacity] u32, instance_row w [capacity] u32.
 // Writes    nothing unless the transaction was accepted.
 void emit_instances(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
@@ -107,32 +108,42 @@ void emit_instances(const KernelCall& call) {
   const auto* projected = call.buffer<const Projected>(2);
   const auto* n_tiles = call.buffer<const uint32_t>(3);
   const auto* first_slot = call.buffer<const uint32_t>(4);
-  auto* instance_tile = call.buffer<uint32_t>(5);
-  auto* instance_row = call.buffer<uint32_t>(6);
+  const BandTable& bands = *call.buffer<const BandTable>(5);
+  auto* instance_tile = call.buffer<uint32_t>(6);
+  auto* instance_row = call.buffer<uint32_t>(7);
   parallel_for(control.counts.rows, kRowsPerTask * kRowBlock, [&](uint64_t begin, uint64_t end) {
+    std::vector<uint32_t> tiles;
     for (uint64_t row = begin; row < end; ++row) {
-      if (n_tiles[row] == 0) continue;
-      const uint64_t slot = first_slot[row];
-      const uint32_t n =
-          cover_tiles(projected[row], params.tiles_x, params.tiles_y, instance_tile + slot);
-      std::fill_n(instance_row + slot, n, static_cast<uint32_t>(row));
+      const uint32_t n = n_tiles[row];
+      if (n == 0) continue;
+      uint32_t* out = instance_tile + first_slot[row];
+      if (params.n_bands > 1) {
+        tiles.resize(cover_tiles(projected[row], params.tiles_x, params.tiles_y, nullptr));
+        cover_tiles(projected[row], params.tiles_x, params.tiles_y, tiles.data());
+        const auto first = std::ranges::lower_bound(tiles, bands.first_tile[params.band]);
+        std::copy_n(first, n, out);
+      } else {
+        cover_tiles(projected[row], params.tiles_x, params.tiles_y, out);
+      }
+      std::fill_n(instance_row + first_slot[row], n, static_cast<uint32_t>(row));
     }
   });
 }
 
 // sort_instances: a stable counting sort of slots by tile; slots are in depth order already.
-// Bindings  step r, control r, instance_tile r, sorted_slots w [capacity] u32, tile_ranges w
-// [tiles,2] u32,
-//           histogram x [capacity / 65536 + 1, tiles] u32 scratch.
+// Bindings  step r, control r, bands r, instance_tile r, sorted_slots w [capacity] u32,
+//           tile_ranges w [tiles,2] u32, histogram x [capacity / 65536 + 1, tiles] u32 scratch.
 void sort_instances(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
   const Control& control = *call.buffer<const Control>(1);
   if (!accepted(*call.buffer<const StepBlock>(0), control)) return;
-  const auto* tile_of = call.buffer<const uint32_t>(2);
-  auto* sorted = call.buffer<uint32_t>(3);
-  auto* ranges = call.buffer<uint32_t>(4);
-  auto* histogram = call.buffer<uint32_t>(5);
-  const uint64_t n = control.counts.instances, n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
+  const BandTable& bands = *call.buffer<const BandTable>(2);
+  const auto* tile_of = call.buffer<const uint32_t>(3);
+  auto* sorted = call.buffer<uint32_t>(4);
+  auto* ranges = call.buffer<uint32_t>(5);
+  auto* histogram = call.buffer<uint32_t>(6);
+  const uint64_t n = params.n_bands > 1 ? bands.instances[params.band] : control.counts.instances;
+  const uint64_t n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
   const uint64_t n_blocks = (n + kInstanceSortBlock - 1) / kInstanceSortBlock;
   parallel_blocks(n_blocks, [&](uint64_t block) {
     uint32_t* counts = histogram + block * n_tiles;

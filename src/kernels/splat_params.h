@@ -157,6 +157,17 @@ struct InstanceGradient {
 };
 static_assert(sizeof(InstanceGradient) == 48);
 
+/// How a frame whose instances do not all fit is drawn: pass b takes the tiles
+/// [first_tile[b], first_tile[b + 1]).
+constexpr uint32_t kMaxBands = 1024;
+constexpr uint32_t kNoBands = ~0u;
+struct BandTable {
+  uint32_t n_needed;  // bands that the frame needs; kNoBands if a single tile is too much
+  uint32_t first_tile[kMaxBands + 1];
+  uint32_t instances[kMaxBands];
+};
+static_assert(sizeof(BandTable) == 4 * (2 + 2 * kMaxBands));
+
 // ---------------------------------------------------------------------------------------------
 // Parameter blocks. Bindings are listed in each kernel's head.
 // ---------------------------------------------------------------------------------------------
@@ -166,14 +177,16 @@ struct FrameParams {
   uint64_t capacity;       // instances that fit
   uint32_t sh_rest_lanes;  // lanes stored in the SH-rest group: 0, 9, 24, 45
   uint32_t write_depth;    // blend_forward: also depth
+  uint32_t n_bands;        // 1: the whole frame at once
+  uint32_t band;
 };
-static_assert(sizeof(FrameParams) == 32);
+static_assert(sizeof(FrameParams) == 40);
 
 struct DecideParams {
   uint64_t capacity;  // instances
   uint64_t row_capacity;
   uint32_t check_rows;  // 1: the transaction may add rows (refine)
-  uint32_t reserved;
+  uint32_t n_bands;     // gate_decide_bands: bands that are recorded
 };
 
 struct ReopenParams {

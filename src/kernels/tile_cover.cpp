@@ -78,6 +78,8 @@ __attribute__((noinline)) uint32_t cover_tiles(const Projected& g, uint32_t tile
       tiles[n] = static_cast<uint32_t>(tile);
     }
   }
+  // By columns they came out of order.
+  if (tiles && !by_rows) std::sort(tiles, tiles + n);
   return n;
 }
 

@@ -34,7 +34,109 @@ FrameParams frame_params(const FrameContext& frame) {
   params.capacity = frame.capacity == 0 ? room : std::min(frame.capacity, room);
   params.sh_rest_lanes = frame.model.sh_rest.lanes;
   params.write_depth = frame.with_depth ? 1 : 0;
+  params.n_bands = frame.n_bands;
   return params;
+}
+
+// Instances of the frame or band, by tile and depth. `n_tiles`: of each row in it.
+void emit_and_sort(const FrameContext& frame, const FrameParams& params, const Tensor& n_tiles) {
+  Device& device = *frame.model.device;
+  const RowBuffers& rows = frame.workspace.rows;
+  InstanceBuffers& instances = frame.workspace.instances;
+  launch(
+      device, KernelId::emit_instances, rows.capacity,
+      {read(frame.step), read(frame.model.control), read(rows.projected), read(n_tiles),
+       read(rows.first_slot), read(instances.bands), write(instances.tile), write(instances.row)},
+      params);
+  launch(device, KernelId::sort_instances, instances.capacity,
+         {read(frame.step), read(frame.model.control), read(instances.bands), read(instances.tile),
+          write(instances.sorted_slots), write(frame.workspace.pixels.tile_ranges),
+          update(instances.histogram)},
+         params);
+}
+
+void blend_forward(const FrameContext& frame, const FrameParams& params) {
+  InstanceBuffers& instances = frame.workspace.instances;
+  PixelBuffers& pixels = frame.workspace.pixels;
+  launch(*frame.model.device, KernelId::blend_forward, uint64_t{params.tiles_x} * params.tiles_y,
+         {read(frame.step), read(frame.model.control), read(frame.workspace.rows.projected),
+          read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
+          read(background_of(frame)), read(instances.bands), write(pixels.image),
+          write(pixels.transmittance), write(pixels.last), write(pixels.depth_alpha)},
+         params);
+}
+
+void blend_backward(const FrameContext& frame, const FrameParams& params) {
+  InstanceBuffers& instances = frame.workspace.instances;
+  PixelBuffers& pixels = frame.workspace.pixels;
+  launch(
+      *frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
+      {read(frame.step), read(frame.model.control), read(frame.workspace.rows.projected),
+       read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
+       read(background_of(frame)), read(instances.bands), read(pixels.transmittance),
+       read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
+      params);
+}
+
+// Cuts the frame into bands and lets the gate decide whether those that are recorded will do.
+void plan_and_decide_bands(const FrameContext& frame, const FrameParams& params,
+                           const Tensor& order) {
+  Device& device = *frame.model.device;
+  RowBuffers& rows = frame.workspace.rows;
+  InstanceBuffers& instances = frame.workspace.instances;
+  BandBuffers& bands = frame.workspace.bands;
+  if (bands.row_capacity != rows.capacity) {
+    bands = make_band_buffers(device, rows.capacity, frame.workspace.pixels.n_tiles);
+  }
+  bands.order = order;
+  launch(device, KernelId::count_tile_instances, rows.capacity,
+         {read(frame.model.control), read(rows.projected), read(rows.n_tiles),
+          write(bands.tile_counts)},
+         params);
+  launch(device, KernelId::plan_bands, 1, {read(bands.tile_counts), write(instances.bands)},
+         params);
+  DecideParams decision = {};
+  decision.n_bands = params.n_bands;
+  launch(device, KernelId::gate_decide_bands, 1,
+         {read(frame.step), update(frame.model.control), read(instances.bands)}, decision);
+}
+
+// The instances of params.band.
+void prepare_band(const FrameContext& frame, const FrameParams& params) {
+  Device& device = *frame.model.device;
+  RowBuffers& rows = frame.workspace.rows;
+  BandBuffers& bands = frame.workspace.bands;
+  launch(device, KernelId::count_band, rows.capacity,
+         {read(frame.step), read(frame.model.control), read(rows.projected), read(rows.n_tiles),
+          read(frame.workspace.instances.bands), write(bands.n_tiles)},
+         params);
+  launch(
+      device, KernelId::scan_tiles, rows.capacity,
+      {read(bands.order), read(bands.n_tiles), update(frame.model.control), write(rows.first_slot)},
+      params);
+  emit_and_sort(frame, params, bands.n_tiles);
+}
+
+void add_band_gradients(const FrameContext& frame, const FrameParams& params) {
+  const RowBuffers& rows = frame.workspace.rows;
+  BandBuffers& bands = frame.workspace.bands;
+  launch(*frame.model.device, KernelId::sum_band_gradients, rows.capacity,
+         {read(frame.step), read(frame.model.control), read(rows.n_tiles), read(bands.n_tiles),
+          read(rows.first_slot), read(frame.workspace.instances.gradients), update(bands.sums),
+          update(bands.visible)},
+         params);
+}
+
+// Where each row's 2D gradients lie: one record per instance, or one sum after bands.
+struct RowGradientSource {
+  const Tensor &n_records, &first_record, &records;
+};
+RowGradientSource gradient_source(const FrameContext& frame) {
+  Workspace& workspace = frame.workspace;
+  if (frame.n_bands == 1) {
+    return {workspace.rows.n_tiles, workspace.rows.first_slot, workspace.instances.gradients};
+  }
+  return {workspace.bands.visible, workspace.rows.row_ids, workspace.bands.sums};
 }
 
 }  // namespace
@@ -51,10 +153,7 @@ void render_forward(const FrameContext& frame) {
   Device& device = *frame.model.device;
   const Model& model = frame.model;
   RowBuffers& rows = frame.workspace.rows;
-  InstanceBuffers& instances = frame.workspace.instances;
-  PixelBuffers& pixels = frame.workspace.pixels;
-  const FrameParams params = frame_params(frame);
-  const uint64_t n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
+  FrameParams params = frame_params(frame);
 
   // Counting: runs behind a closed gate too, so that one growth serves all queued views.
   launch(
@@ -63,57 +162,54 @@ void render_forward(const FrameContext& frame) {
        update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
       params);
   const Tensor order = radix_sort_pairs(rows.depth_key, rows.row_ids, live_row_count(model)).values;
+  params.n_bands = 1;
   launch(device, KernelId::scan_tiles, rows.capacity,
          {read(order), read(rows.n_tiles), update(model.control), write(rows.first_slot)}, params);
+  params.n_bands = frame.n_bands;
 
-  DecideParams decision = {};
-  decision.capacity = params.capacity;
-  decision.row_capacity = std::numeric_limits<uint64_t>::max();
-  launch(device, KernelId::gate_decide, 1, {read(frame.step), update(model.control)}, decision);
-
-  launch(device, KernelId::emit_instances, rows.capacity,
-         {read(frame.step), read(model.control), read(rows.projected), read(rows.n_tiles),
-          read(rows.first_slot), write(instances.tile), write(instances.row)},
-         params);
-  launch(device, KernelId::sort_instances, instances.capacity,
-         {read(frame.step), read(model.control), read(instances.tile),
-          write(instances.sorted_slots), write(pixels.tile_ranges), update(instances.histogram)},
-         params);
-  launch(device, KernelId::blend_forward, n_tiles,
-         {read(frame.step), read(model.control), read(rows.projected), read(instances.row),
-          read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)),
-          write(pixels.image), write(pixels.transmittance), write(pixels.last),
-          write(pixels.depth_alpha)},
-         params);
+  if (frame.n_bands == 1) {
+    DecideParams decision = {};
+    decision.capacity = params.capacity;
+    decision.row_capacity = std::numeric_limits<uint64_t>::max();
+    launch(device, KernelId::gate_decide, 1, {read(frame.step), update(model.control)}, decision);
+    emit_and_sort(frame, params, rows.n_tiles);
+    blend_forward(frame, params);
+    return;
+  }
+  plan_and_decide_bands(frame, params, order);
+  for (params.band = 0; params.band < params.n_bands; ++params.band) {
+    prepare_band(frame, params);
+    blend_forward(frame, params);
+  }
 }
 
 void blend_backward(const FrameContext& frame) {
-  RowBuffers& rows = frame.workspace.rows;
-  InstanceBuffers& instances = frame.workspace.instances;
-  PixelBuffers& pixels = frame.workspace.pixels;
-  const FrameParams params = frame_params(frame);
-  launch(*frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
-         {read(frame.step), read(frame.model.control), read(rows.projected), read(instances.row),
-          read(instances.sorted_slots), read(pixels.tile_ranges), read(background_of(frame)),
-          read(pixels.transmittance), read(pixels.last), read(pixels.d_image),
-          read(pixels.error_map), write(instances.gradients)},
-         params);
+  FrameParams params = frame_params(frame);
+  if (params.n_bands == 1) {
+    blend_backward(frame, params);
+    return;
+  }
+  // The loss needed the whole image; now the bands again, which hold no more than one at a time.
+  for (params.band = 0; params.band < params.n_bands; ++params.band) {
+    prepare_band(frame, params);
+    blend_backward(frame, params);
+    add_band_gradients(frame, params);
+  }
 }
 
 void backward_with_adam(const FrameContext& frame) {
   const Model& model = frame.model;
-  RowBuffers& rows = frame.workspace.rows;
+  const RowGradientSource source = gradient_source(frame);
   BackwardParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
   params.fused_adam = 1;
   // No statistics are kept yet: MCMC needs none. The error map stands in for the unused binding.
-  launch(*model.device, KernelId::project_backward, rows.capacity,
-         {read(frame.step), read(frame.cameras), update(model.control), read(rows.n_tiles),
-          read(rows.first_slot), read(frame.workspace.instances.gradients),
-          update(model.geometry.value), update(model.geometry.first_moment),
-          update(model.geometry.second_moment), update(model.sh_rest.value),
-          update(model.sh_rest.first_moment), update(model.sh_rest.second_moment),
-          update(frame.workspace.pixels.error_map)},
+  launch(*model.device, KernelId::project_backward, frame.workspace.rows.capacity,
+         {read(frame.step), read(frame.cameras), update(model.control), read(source.n_records),
+          read(source.first_record), read(source.records), update(model.geometry.value),
+          update(model.geometry.first_moment), update(model.geometry.second_moment),
+          update(model.sh_rest.value), update(model.sh_rest.first_moment),
+          update(model.sh_rest.second_moment), update(frame.workspace.pixels.error_map)},
          params);
 }
 
@@ -124,15 +220,14 @@ GradientBuffer make_gradient_buffer(const Model& model) {
 
 void backward_accumulate(const FrameContext& frame, GradientBuffer& gradients) {
   const Model& model = frame.model;
-  RowBuffers& rows = frame.workspace.rows;
+  const RowGradientSource source = gradient_source(frame);
   BackwardParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
-  launch(
-      *model.device, KernelId::project_backward_accumulate, rows.capacity,
-      {read(frame.step), read(frame.cameras), read(model.control), read(rows.n_tiles),
-       read(rows.first_slot), read(frame.workspace.instances.gradients), read(model.geometry.value),
-       read(model.sh_rest.value), update(gradients.d_geometry), update(gradients.d_sh_rest)},
-      params);
+  launch(*model.device, KernelId::project_backward_accumulate, frame.workspace.rows.capacity,
+         {read(frame.step), read(frame.cameras), read(model.control), read(source.n_records),
+          read(source.first_record), read(source.records), read(model.geometry.value),
+          read(model.sh_rest.value), update(gradients.d_geometry), update(gradients.d_sh_rest)},
+         params);
 }
 
 void adam_step(const FrameContext& frame, const GradientBuffer& gradients) {

@@ -28,11 +28,12 @@ struct FrameContext {
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all that the workspace has
   bool with_depth = false;
   const Tensor* background = nullptr;  // [3,H,W] U8 behind the Gaussians; null: the step block's
+  uint32_t n_bands = 1;  // passes over parts of the frame, each of at most `capacity` instances
 };
 
 /// Projects, counts, lets the gate decide, and blends. Leaves the image in workspace.pixels.image
-/// [3,H,W]. If the frame needs more instances than the capacity, the gate closes and the image is
-/// garbage.
+/// [3,H,W]. If the frame needs more instances than the capacity (or more bands than n_bands), the
+/// gate closes and the image is garbage. Bands change no bit of the result.
 void render_forward(const FrameContext& frame);
 
 /// From workspace.pixels.d_image to one gradient record per instance.

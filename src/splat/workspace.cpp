@@ -36,9 +36,23 @@ InstanceBuffers make_instance_buffers(Device& device, uint64_t capacity, uint64_
   instances.row = words(capacity);
   instances.sorted_slots = words(capacity);
   instances.histogram = words((capacity / kInstanceSortBlock + 1) * n_tiles);
+  instances.bands = words(sizeof(BandTable) / sizeof(uint32_t));
   const uint64_t n_records = with_gradients ? capacity : 1;
   instances.gradients = Tensor::empty(device, Shape{n_records, 12}, Dtype::F32, "instances");
   return instances;
+}
+
+BandBuffers make_band_buffers(Device& device, uint64_t row_capacity, uint64_t n_tiles) {
+  BandBuffers bands;
+  bands.row_capacity = row_capacity;
+  const auto words = [&](uint64_t n) {
+    return Tensor::empty(device, Shape{n}, Dtype::U32, "bands");
+  };
+  bands.tile_counts = words(n_tiles);
+  bands.n_tiles = words(row_capacity);
+  bands.visible = words(row_capacity);
+  bands.sums = Tensor::empty(device, Shape{row_capacity, 12}, Dtype::F32, "bands");
+  return bands;
 }
 
 PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& sizes,

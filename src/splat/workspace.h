@@ -32,6 +32,7 @@ struct InstanceBuffers {
   Tensor row;           // [capacity] U32
   Tensor sorted_slots;  // [capacity] U32
   Tensor histogram;     // sort scratch
+  Tensor bands;         // BandTable
   Tensor gradients;     // [capacity, 12] F32: InstanceGradient; absent when only rendering
 };
 
@@ -49,16 +50,32 @@ struct PixelBuffers {
   Tensor error_map;      // one element: none
 };
 
+/// What only a frame drawn in bands needs; made when the first one is recorded.
+struct BandBuffers {
+  uint64_t row_capacity = 0;
+  Tensor tile_counts;  // [tiles] U32
+  Tensor order;        // [row capacity] U32: rows by depth, from the forward pass to the backward
+  Tensor n_tiles;      // [row capacity] U32, of the band
+  Tensor sums;         // [row capacity, 12] F32: InstanceGradient of the bands so far
+  Tensor visible;      // [row capacity] U32
+};
+
 struct Workspace {
   RowBuffers rows;
   InstanceBuffers instances;
   PixelBuffers pixels;
+  BandBuffers bands;
 };
 
 RowBuffers make_row_buffers(Device& device, uint64_t capacity);
 /// `n_tiles`: the most tiles of any frame that will use it.
 InstanceBuffers make_instance_buffers(Device& device, uint64_t capacity, uint64_t n_tiles,
                                       bool with_gradients);
+/// Device memory of one instance, the sort's histogram apart.
+constexpr uint64_t instance_bytes(bool with_gradients) {
+  return 3 * sizeof(uint32_t) + (with_gradients ? sizeof(InstanceGradient) : 0);
+}
+BandBuffers make_band_buffers(Device& device, uint64_t row_capacity, uint64_t n_tiles);
 /// Buffers for every frame of `sizes`.
 PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& sizes,
                                 bool with_gradients, bool with_depth);

@@ -42,6 +42,7 @@ struct TrainOptions {
   std::string device = "auto";
   int threads = 0;  // cpu threads; 0 = all
   uint64_t image_cache_bytes = 4ull << 30;
+  uint64_t instance_budget = 0;  // bytes; 0 = what the device has
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
   std::string trace;  // file; empty: none
@@ -109,6 +110,9 @@ void visit_options(Options& o, Visit&& visit) {
   visit("device", o.device, "device id; see `millrace devices`", "");
   visit("threads", o.threads, "threads of the cpu device; 0 = all", "");
   visit("image_cache_bytes", o.image_cache_bytes, "memory for decoded photographs", "");
+  visit("instance_budget", o.instance_budget,
+        "device memory for tile instances; frames that need more are drawn in bands; 0 = no limit",
+        "");
   visit("eval_steps", o.eval_steps, "evaluate after these steps (always at the end)",
         "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",

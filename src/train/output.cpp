@@ -119,7 +119,8 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
   json["psnr_cc"] = number_or_null(run.has_psnr, run.psnr_cc);
   json["psnr_gain"] = number_or_null(run.has_psnr, run.psnr_gain);
   json["gaussians"] = summary.gaussians;
-  json["instances"] = {{"mean", run.instances_mean}, {"max", run.instances_max}};
+  json["instances"] = {
+      {"mean", run.instances_mean}, {"max", run.instances_max}, {"bands", run.most_bands}};
   json["replays"] = summary.replays;
   json["skipped_rows"] = run.skipped_rows;
   json["state_sha256"] = summary.state_sha256;

@@ -49,6 +49,7 @@ struct RunReport {
   double psnr_cc = 0, psnr_gain = 0;
   double instances_mean = 0;
   uint64_t instances_max = 0;
+  uint32_t most_bands = 1;  // that a frame was drawn in
   uint64_t skipped_rows = 0;
   uint64_t host_peak_bytes = 0;
   MemoryStats memory;

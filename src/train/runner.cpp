@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxRetries = 8;
 constexpr uint64_t kGrowthFloor = 65536;  // instances
+constexpr uint64_t kMostInstances = 1ull << 30;
 constexpr uint32_t kPrefetchSteps = 16;
 
 const char* name_of(TransactionKind kind) {
@@ -40,6 +41,10 @@ void mark(Device& device, const char* name, uint64_t transaction) {
 
 uint64_t grown(uint64_t need) { return std::max(need + need / 4, need + kGrowthFloor); }
 
+uint64_t instances_within(uint64_t bytes) {
+  return std::max<uint64_t>(bytes / instance_bytes(/*with_gradients=*/true), 1);
+}
+
 }  // namespace
 
 Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& scale,
@@ -53,6 +58,7 @@ Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& sc
       sampler_(options.seed, static_cast<uint32_t>(sizes_.size())),
       view_instances_(sizes_.size()),
       view_rows_(sizes_.size()),
+      view_bands_(sizes_.size(), 1),
       forced_used_(options.test_capacity.size()) {}
 
 double Runner::mean_instances() const {
@@ -110,17 +116,18 @@ Result<void> Runner::record_next_blocking() {
   const TraceSpan span(device_.ledger().trace(), TraceTrack::Recorded,
                        name_of(kind_of(transaction)),
                        {.number = {"step", static_cast<double>(step)}});
-  Pending pending = {transaction, epoch_, 0, {}, {}, {}};
+  Pending pending = {transaction, epoch_, 0, {}, {}, {}, 1};
   pass_wait_place(WaitPlace::Trainer, device_);
   switch (kind_of(transaction)) {
     case TransactionKind::Step: {
       pending.view = sampler_.view_of(step);
       prefetch_ahead(step);
       MILLRACE_ASSIGN(pending.target, photographs_.target_blocking(pending.view));
-      ensure_instance_room(pending.view);
+      pending.n_bands = ensure_instance_room(pending.view);
       const uint64_t capacity = attempt_capacity(transaction, pending.view);
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, pending.view));
-      train_step(state_, {pending.step, pending.target, sizes_[pending.view], capacity});
+      train_step(state_,
+                 {pending.step, pending.target, sizes_[pending.view], capacity, pending.n_bands});
       break;
     }
     case TransactionKind::Refine:
@@ -179,16 +186,50 @@ uint64_t Runner::attempt_capacity(uint64_t transaction, uint32_t view) {
   return 0;
 }
 
-// Room by prediction: the view's high-water mark, scaled by how much the model has grown since, and
-// a quarter.
-void Runner::ensure_instance_room(uint32_t view) {
-  if (view_rows_[view] == 0) return;
+// What the budget, the device's memory and 32-bit slots leave for instances.
+uint64_t Runner::instance_limit() const {
+  uint64_t limit = kMostInstances;
+  if (options_.instance_budget > 0)
+    limit = std::min(limit, instances_within(options_.instance_budget));
+  const MemoryStats memory = device_.memory();
+  const uint64_t total = device_.info().memory_bytes;
+  const uint64_t ours = state_.workspace.instances.capacity * instance_bytes(true);
+  const uint64_t others = memory.in_use_bytes - std::min(ours, memory.in_use_bytes);
+  if (total > 0)
+    limit = std::min(limit, instances_within((total - std::min(others, total)) / 10 * 9));
+  return limit;
+}
+
+// The view's high-water mark, scaled by how much the model has grown since, and a quarter.
+uint64_t Runner::predicted_instances(uint32_t view) const {
+  if (view_rows_[view] == 0) return 0;
   const double growth = static_cast<double>(row_bound()) / static_cast<double>(view_rows_[view]);
-  const auto predicted =
-      static_cast<uint64_t>(static_cast<double>(view_instances_[view]) * growth * 1.25);
-  Workspace& workspace = state_.workspace;
-  if (predicted <= workspace.instances.capacity) return;
-  workspace.instances = make_instance_buffers(device_, predicted, workspace.pixels.n_tiles, true);
+  return static_cast<uint64_t>(static_cast<double>(view_instances_[view]) * growth * 1.25);
+}
+
+void Runner::grow_instances(uint64_t capacity) {
+  InstanceBuffers& instances = state_.workspace.instances;
+  if (capacity <= instances.capacity) return;
+  instances = InstanceBuffers();  // first, so that both are never held
+  instances = make_instance_buffers(device_, capacity, state_.workspace.pixels.n_tiles, true);
+}
+
+// Makes room for the view's frame and returns in how many bands it is to be drawn.
+uint32_t Runner::ensure_instance_room(uint32_t view) {
+  const uint64_t predicted = predicted_instances(view);
+  uint32_t n_bands = view_rows_[view] == 0 ? most_bands_ : view_bands_[view];
+  if (predicted > state_.workspace.instances.capacity) {
+    const uint64_t limit = instance_limit();
+    grow_instances(std::min(predicted, limit));
+    // Each band but the last may lack room for one tile more: a quarter and one band to spare.
+    const uint64_t capacity = state_.workspace.instances.capacity;
+    if (predicted > capacity) {
+      const uint64_t wanted = predicted * 5 / 4 / capacity + 2;
+      n_bands = static_cast<uint32_t>(std::clamp<uint64_t>(wanted, n_bands, kMaxBands));
+    }
+  }
+  most_bands_ = std::max(most_bands_, n_bands);
+  return n_bands;
 }
 
 Result<void> Runner::ensure_row_room(uint64_t rows) {
@@ -230,15 +271,24 @@ Result<void> Runner::recover(const Control& control) {
     return Error{
         ErrorCode::OutOfMemory,
         fmt::format(
-            "step {} was refused {} times: it needs {} tile instances and {} rows. Train at a "
-            "smaller size (-r 2), lower --max-cap, or free memory.",
-            step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows)};
+            "step {} was refused {} times: it needs {} tile instances and {} rows, and {} "
+            "instances "
+            "of room were not enough for any part of the frame. Train at a smaller size (-r 2), "
+            "lower --max-cap, free memory, or raise --instance-budget.",
+            step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows,
+            state_.workspace.instances.capacity)};
   }
-  Workspace& workspace = state_.workspace;
-  if (gate.need_instances > workspace.instances.capacity) {
-    const uint64_t capacity = grown(gate.need_instances);
-    workspace.instances = InstanceBuffers();
-    workspace.instances = make_instance_buffers(device_, capacity, workspace.pixels.n_tiles, true);
+  if (gate.need_instances > state_.workspace.instances.capacity) {
+    grow_instances(std::min(grown(gate.need_instances), instance_limit()));
+  }
+  const Pending& refused = pending_.front();
+  if (kind_of(refused.transaction) == TransactionKind::Step &&
+      gate.need_instances > state_.workspace.instances.capacity) {
+    view_instances_[refused.view] = std::max(view_instances_[refused.view], gate.need_instances);
+    view_rows_[refused.view] = std::max<uint64_t>(control.counts.rows, 1);
+    if (refused.n_bands > 1) {
+      view_bands_[refused.view] = std::min(2 * refused.n_bands, kMaxBands);
+    }
   }
   if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room(gate.need_rows));
   accepted_rows_ = control.counts.rows;

@@ -39,6 +39,8 @@ class Runner {
   double mean_instances() const;
   /// Steps on the queue that the device had not finished just after one was recorded; the mean.
   double mean_queued_steps() const;
+  /// The most bands that a frame was drawn in; 1: none was divided.
+  uint32_t most_bands() const { return most_bands_; }
   uint32_t epoch() const { return epoch_; }
 
  private:
@@ -49,12 +51,16 @@ class Runner {
     uint32_t view;
     Ticket control;
     Tensor step, target;
+    uint32_t n_bands;
   };
 
   Result<void> record_next_blocking();
   void prefetch_ahead(uint32_t step);
   uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
-  void ensure_instance_room(uint32_t view);
+  uint64_t instance_limit() const;
+  uint64_t predicted_instances(uint32_t view) const;
+  void grow_instances(uint64_t capacity);
+  uint32_t ensure_instance_room(uint32_t view);
   Result<void> ensure_row_room(uint64_t rows);
   void rebuild_row_buffers();
   Result<void> harvest(const std::function<void(const StepMetrics&)>& accepted);
@@ -79,6 +85,8 @@ class Runner {
   uint64_t accepted_rows_ = 0;            // N of the last accepted transaction
   std::vector<uint64_t> view_instances_;  // high-water mark of each view
   std::vector<uint64_t> view_rows_;       // N at that mark
+  std::vector<uint32_t> view_bands_;      // least bands of each view; 1 until one was refused
+  uint32_t most_bands_ = 1;               // of any frame recorded; a view's first guess
   std::vector<bool> forced_used_;         // per entry of options.test_capacity
   uint64_t random_step_ = ~0ull;          // last step that drew a random capacity
   uint64_t retried_ = kNoTransaction;     // transaction of the last replay, and how often in a row

@@ -153,9 +153,12 @@ Result<void> Run::load_blocking() {
   workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
   workspace.pixels =
       make_pixel_buffers(*device_, sizes, /*with_gradients=*/true, /*with_depth=*/false);
-  workspace.instances =
-      make_instance_buffers(*device_, std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count()),
-                            workspace.pixels.n_tiles, /*with_gradients=*/true);
+  uint64_t n_instances = std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count());
+  if (options_.instance_budget > 0) {
+    n_instances = std::min(n_instances, options_.instance_budget / instance_bytes(true));
+  }
+  workspace.instances = make_instance_buffers(*device_, n_instances, workspace.pixels.n_tiles,
+                                              /*with_gradients=*/true);
   state_->refinement = make_mcmc_scratch(state_->model);
   if (!options_.bg_image.empty()) {
     std::vector<FrameSize> all_sizes;
@@ -352,6 +355,7 @@ Result<void> Run::finish_blocking() {
   report.psnr_gain = last_eval_.psnr_gain;
   report.instances_mean = runner_->mean_instances();
   report.instances_max = runner_->max_instances();
+  report.most_bands = runner_->most_bands();
   report.skipped_rows = control.counts.skipped_rows;
   struct rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

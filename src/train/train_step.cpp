@@ -14,7 +14,8 @@ void train_step(TrainState& state, const StepInputs& in) {
                               in.size,
                               in.capacity,
                               /*with_depth=*/false,
-                              state.background.of(in.size)};
+                              state.background.of(in.size),
+                              in.n_bands};
   PixelBuffers& pixels = state.workspace.pixels;
 
   // Forward: image = render(model, camera), compared with the photograph. The gate decides in the

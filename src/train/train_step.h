@@ -24,6 +24,7 @@ struct StepInputs {
   Tensor target;  // [3,H,W] U8
   FrameSize size;
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all there is room for
+  uint32_t n_bands = 1;   // passes over parts of the frame
 };
 
 /// Records one optimisation step on one view and returns; nothing here waits. If the frame outgrows

@@ -94,6 +94,7 @@ struct Bench {
   Tensor cameras, step;
   Workspace workspace;
   OracleStep settings;
+  BandLimit limit = {};
 
   Bench(Device& on, const GaussianCloud& cloud, const Camera& camera, const OracleStep& with)
       : device(on),
@@ -110,7 +111,9 @@ struct Bench {
         make_instance_buffers(device, std::max<uint64_t>(n_rows * n_tiles, 1), n_tiles, true);
   }
 
-  FrameContext frame() { return {model, cameras, step, workspace, size, 0, true}; }
+  FrameContext frame() {
+    return {model, cameras, step, workspace, size, limit.capacity, true, nullptr, limit.n_bands};
+  }
 
   void forward(int index) {
     step = upload_step_block(device, block_of(settings, model.max_sh_degree, index));
@@ -211,8 +214,9 @@ bool DeviceModel::operator==(const DeviceModel& other) const {
 
 DeviceModel device_train(Device& device, const GaussianCloud& cloud, const Camera& camera,
                          const OracleStep& step, const std::vector<uint8_t>& target, int n_steps,
-                         Epilogue epilogue) {
+                         Epilogue epilogue, BandLimit limit) {
   Bench bench(device, cloud, camera, step);
+  bench.limit = limit;
   const Tensor photograph = upload_target(device, target, bench.size);
   for (int index = 0; index < n_steps; ++index) {
     bench.forward(index);

@@ -41,8 +41,13 @@ struct DeviceModel {
   bool operator==(const DeviceModel& other) const;
 };
 enum class Epilogue { FusedAdam, GradientBuffer };
+/// Room for fewer instances than a frame needs, and the bands that make up for it.
+struct BandLimit {
+  uint64_t capacity = 0;  // 0: room for all
+  uint32_t n_bands = 1;
+};
 DeviceModel device_train(Device& device, const GaussianCloud& cloud, const Camera& camera,
                          const OracleStep& step, const std::vector<uint8_t>& target, int n_steps,
-                         Epilogue epilogue);
+                         Epilogue epilogue, BandLimit limit = {});
 
 }  // namespace millrace::test

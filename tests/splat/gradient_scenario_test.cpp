@@ -250,6 +250,28 @@ TEST_F(Gradient, EpiloguesGiveEqualBits) {
   EXPECT_NE(fused.cloud.sh_rest, s.cloud.sh_rest);
 }
 
+// A capacity far below the frame's need: bands make up for it, and change no bit.
+TEST_F(Gradient, BandsGiveEqualBits) {
+  const TestScene scene = test_scene(600, 5, 150, 90);
+  const auto target = test_target(150, 90, 5);
+  OracleStep step;
+  step.background = scene.background;
+  step.opacity_reg = step.scale_reg = 0.01;
+  const auto train = [&](Epilogue epilogue, BandLimit limit) {
+    return device_train(*device_, scene.cloud, scene.camera, step, target, 3, epilogue, limit);
+  };
+  const auto whole = train(Epilogue::FusedAdam, {});
+  EXPECT_NE(whole.cloud.means, scene.cloud.means);
+  for (const uint64_t capacity : {2000u, 400u}) {
+    SCOPED_TRACE(capacity);
+    EXPECT_TRUE(train(Epilogue::FusedAdam, {capacity, 64}) == whole);
+    EXPECT_TRUE(train(Epilogue::GradientBuffer, {capacity, 64}) == whole);
+  }
+  // Too few bands, or a tile that fits in none: the gate closes and nothing is trained.
+  EXPECT_EQ(train(Epilogue::FusedAdam, {400, 2}).cloud.means, scene.cloud.means);
+  EXPECT_EQ(train(Epilogue::FusedAdam, {1, 1000}).cloud.means, scene.cloud.means);
+}
+
 TEST(GradientThreads, GiveEqualBits) {
   TestScene scene = test_scene(600, 5, 150, 90);
   const auto target = test_target(150, 90, 5);

@@ -132,6 +132,46 @@ TEST(Growth, TooFewInstancesAtFirstGiveTheSameState) {
   EXPECT_LE(bench.runner->replays(), 3u) << "growth must serve the frames to come too";
 }
 
+// Bytes for a part of what the fullest frame needs; its fullest tile alone takes a quarter.
+uint64_t half_of_the_need() {
+  RunnerBench bench(tiny_options(kSteps));
+  bench.run_blocking(kSteps).or_raise();
+  return bench.runner->max_instances() / 2 * instance_bytes(true);
+}
+
+TEST(Bands, WithHalfOfTheInstancesTheStateIsTheSameAndNothingWaits) {
+  TrainOptions options = tiny_options(kSteps);
+  options.instance_budget = half_of_the_need();
+  RunnerBench bench(options, {.rows = 0, .instances = 64});
+  const Result<void> ran = bench.run_blocking(kSteps);
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+  EXPECT_GT(bench.runner->most_bands(), 2u);
+  EXPECT_LE(bench.state.workspace.instances.capacity * instance_bytes(true),
+            options.instance_budget);
+}
+
+TEST(Bands, AndCapacitiesCutAtRandomGiveTheSameState) {
+  TrainOptions options = tiny_options(kSteps);
+  options.instance_budget = half_of_the_need();
+  options.test_capacity_random = 0.1;
+  RunnerBench bench(options, {.rows = 0, .instances = 64});
+  const Result<void> ran = bench.run_blocking(kSteps);
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+}
+
+TEST(Bands, ABudgetThatHoldsNoTileEndsInATypedErrorThatNamesIt) {
+  TrainOptions options = tiny_options(kSteps);
+  options.instance_budget = 1;
+  RunnerBench bench(options, {.rows = 0, .instances = 1});
+  const Result<void> ran = bench.run_blocking(kSteps);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::OutOfMemory);
+  EXPECT_NE(ran.error().message.find("--instance-budget"), std::string::npos);
+  EXPECT_TRUE(bench.accepted.empty());
+}
+
 TEST(Growth, RowsGrowInFlightToTheSameState) {
   RunnerBench bench(tiny_options(kSteps), {.rows = 1, .instances = 0});
   const uint64_t room = bench.state.model.row_capacity;
