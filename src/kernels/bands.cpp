@@ -2,10 +2,10 @@
 // do, and each run is emitted, sorted and blended by itself.
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/band.h"
 #include "kernels/kernel.h"
 #include "kernels/tile_cover.h"
 #include "kernels/transaction.h"
@@ -41,40 +41,48 @@ void count_tile_instances(const KernelCall& call) {
   });
 }
 
-// plan_bands: cuts the tiles, in order, into the fewest runs of at most `capacity` instances.
+// plan_bands: cuts the tiles, in order, into runs of at most `capacity` instances; a tile that has
+// more into slices by depth.
 // Bindings  tile_counts r [tiles] u32, bands w (one BandTable).
-// Writes    n_needed, also beyond n_bands; kNoBands if a single tile does not fit.
+// Writes    n_needed, also beyond n_bands.
 void plan_bands(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
   const auto* tile_counts = call.buffer<const uint32_t>(0);
-  BandTable& bands = *call.buffer<BandTable>(1);
+  BandTable& table = *call.buffer<BandTable>(1);
   const uint32_t n_tiles = params.tiles_x * params.tiles_y;
-  uint64_t n_here = 0;
-  uint32_t band = 0;
-  bool fits = true;
-  const auto close_band = [&](uint32_t end) {
-    if (band < kMaxBands) {
-      bands.instances[band] = static_cast<uint32_t>(n_here);
-      bands.first_tile[band + 1] = end;
-    }
-    ++band;
+  const auto capacity = static_cast<uint32_t>(std::min<uint64_t>(params.capacity, ~0u));
+  table.n_needed = 0;
+  const auto add = [&](Band band) {
+    if (table.n_needed < kMaxBands) table.bands[table.n_needed] = band;
+    ++table.n_needed;
+  };
+  uint32_t first = 0, n_here = 0;
+  const auto end_run = [&](uint32_t last) {
+    if (first < last) add({first, last, 0, n_here, 1, 1, table.n_needed});
+    first = last;
     n_here = 0;
   };
-  bands.first_tile[0] = 0;
   for (uint32_t tile = 0; tile < n_tiles; ++tile) {
-    fits &= tile_counts[tile] <= params.capacity;
-    if (n_here + tile_counts[tile] > params.capacity && n_here > 0) close_band(tile);
-    n_here += tile_counts[tile];
+    const uint32_t n = tile_counts[tile];
+    if (n > capacity - n_here) end_run(tile);
+    n_here += n;
+    if (n <= capacity) continue;
+    const uint32_t front = table.n_needed, n_slices = (n - 1) / capacity + 1;
+    for (uint32_t slice = 0; slice < n_slices; ++slice) {
+      const uint32_t rank = slice * capacity;
+      add({tile, tile + 1, rank, std::min(capacity, n - rank), slice == 0 ? 1u : 0u,
+           slice + 1 == n_slices ? 1u : 0u, front + n_slices - 1 - slice});
+    }
+    first = tile + 1;
+    n_here = 0;
   }
-  close_band(n_tiles);
-  bands.n_needed = fits ? band : kNoBands;
-  for (; band < kMaxBands; ++band) {
-    bands.instances[band] = 0;
-    bands.first_tile[band + 1] = n_tiles;
+  end_run(n_tiles);
+  for (uint32_t band = table.n_needed; band < kMaxBands; ++band) {
+    table.bands[band] = {n_tiles, n_tiles, 0, 0, 1, 1, band};
   }
 }
 
-// count_band: how many instances of the band each row has.
+// count_band: how many instances each row has in the band's tiles, whichever slice they fall into.
 // Bindings  step r, control r, projected r, n_tiles r, bands r, band_tiles w [cap rows] u32.
 // Writes    nothing unless the transaction was accepted.
 void count_band(const KernelCall& call) {
@@ -83,9 +91,8 @@ void count_band(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), control)) return;
   const auto* projected = call.buffer<const Projected>(2);
   const auto* n_tiles = call.buffer<const uint32_t>(3);
-  const BandTable& bands = *call.buffer<const BandTable>(4);
+  const Band& band = band_of(params, *call.buffer<const BandTable>(4));
   auto* band_tiles = call.buffer<uint32_t>(5);
-  const uint32_t first = bands.first_tile[params.band], last = bands.first_tile[params.band + 1];
   parallel_for(control.counts.rows, kRowsPerTask, [&](uint64_t begin, uint64_t end) {
     std::vector<uint32_t> tiles;
     for (uint64_t row = begin; row < end; ++row) {
@@ -93,8 +100,10 @@ void count_band(const KernelCall& call) {
       if (n_tiles[row] > 0) {
         cover_tiles(projected[row], params.tiles_x, params.tiles_y, tiles.data());
       }
-      band_tiles[row] = static_cast<uint32_t>(std::count_if(
-          tiles.begin(), tiles.end(), [&](uint32_t tile) { return first <= tile && tile < last; }));
+      band_tiles[row] =
+          static_cast<uint32_t>(std::count_if(tiles.begin(), tiles.end(), [&](uint32_t tile) {
+            return band.first_tile <= tile && tile < band.last_tile;
+          }));
     }
   });
 }
@@ -102,8 +111,8 @@ void count_band(const KernelCall& call) {
 // sum_band_gradients: adds the band's records to one sum per row, in slot order. A row's slots
 // follow its tiles and the bands are taken in order, so the sum is, to the bit, that of an
 // undivided frame. Bindings  step r, control r, n_tiles r, band_tiles r, first_slot r, gradients r,
-//           sums x [cap rows] InstanceGradient, visible x [cap rows] u32 (1 where n_tiles is not
-//           0).
+//           bands r, sums x [cap rows] InstanceGradient, visible x [cap rows] u32 (1 where n_tiles
+//           is not 0).
 // Writes    nothing unless the transaction was accepted.
 void sum_band_gradients(const KernelCall& call) {
   const Control& control = *call.buffer<const Control>(1);
@@ -113,8 +122,9 @@ void sum_band_gradients(const KernelCall& call) {
   const auto* band_tiles = call.buffer<const uint32_t>(3);
   const auto* first_slot = call.buffer<const uint32_t>(4);
   const auto* records = call.buffer<const float>(5);
-  auto* sums = call.buffer<float>(6);
-  auto* visible = call.buffer<uint32_t>(7);
+  const Band& band = band_of(call.params_as<FrameParams>(), *call.buffer<const BandTable>(6));
+  auto* sums = call.buffer<float>(7);
+  auto* visible = call.buffer<uint32_t>(8);
   parallel_for(control.counts.rows, kRowsPerTask, [&](uint64_t begin, uint64_t end) {
     for (uint64_t row = begin; row < end; ++row) {
       float* sum = sums + row * kRecordFloats;
@@ -122,7 +132,9 @@ void sum_band_gradients(const KernelCall& call) {
         std::fill_n(sum, kRecordFloats, 0.0f);
         visible[row] = n_tiles[row] != 0 ? 1 : 0;
       }
-      const float* record = records + uint64_t{first_slot[row]} * kRecordFloats;
+      const uint32_t slot = first_slot[row] - band.rank;
+      if (slot >= band.instances) continue;  // in another slice
+      const float* record = records + uint64_t{slot} * kRecordFloats;
       for (uint32_t i = 0; i < band_tiles[row]; ++i, record += kRecordFloats) {
         for (int k = 0; k < kRecordFloats; ++k) sum[k] += record[k];
       }

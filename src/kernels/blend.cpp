@@ -1,6 +1,7 @@
 // Blending of all tiles, forward and backward.
 
 #include "base/parallel.h"
+#include "kernels/band.h"
 #include "kernels/isa/hot.h"
 #include "kernels/kernel.h"
 #include "kernels/transaction.h"
@@ -8,26 +9,25 @@
 namespace millrace::kernels {
 namespace {
 
-// The tiles of the pass: [first, last).
-struct TileRun {
-  uint32_t first, last;
-};
-TileRun tiles_of(const KernelCall& call) {
+// What this pass draws: binding 7 are the bands.
+Band band_of_pass(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
-  if (params.n_bands <= 1) return {0, params.tiles_x * params.tiles_y};
-  const BandTable& bands = *call.buffer<const BandTable>(7);
-  return {bands.first_tile[params.band], bands.first_tile[params.band + 1]};
+  if (params.n_bands > 1) return band_of(params, *call.buffer<const BandTable>(7));
+  Band whole = {};
+  whole.last_tile = params.tiles_x * params.tiles_y;
+  whole.is_front = whole.is_back = 1;
+  return whole;
 }
 
 template <class Tile>
-void for_each_tile(const TileRun& run, const Tile& body) {
-  parallel_for(run.last - run.first, 1, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t i = begin; i < end; ++i) body(run.first + static_cast<uint32_t>(i));
+void for_each_tile(const Band& band, const Tile& body) {
+  parallel_for(band.last_tile - band.first_tile, 1, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) body(band.first_tile + static_cast<uint32_t>(i));
   });
 }
 
-// Bindings 0..6 of both directions; 7 are the bands.
-BlendArgs blend_args(const KernelCall& call) {
+// Bindings 0..6 of both directions.
+BlendArgs blend_args(const KernelCall& call, const Band& band) {
   const auto& params = call.params_as<FrameParams>();
   BlendArgs args = {};
   args.step = call.buffer<const StepBlock>(0);
@@ -40,6 +40,9 @@ BlendArgs blend_args(const KernelCall& call) {
   args.tiles_x = params.tiles_x;
   const bool has_background = call.size<uint8_t>(6) >= uint64_t{3} * params.width * params.height;
   args.background = has_background ? call.buffer<const uint8_t>(6) : nullptr;
+  args.rank = band.rank;
+  args.is_front = band.is_front != 0;
+  args.is_back = band.is_back != 0;
   return args;
 }
 
@@ -47,21 +50,23 @@ BlendArgs blend_args(const KernelCall& call) {
 
 // blend_forward: the image, front to back.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-//           background r ([3,H,W] u8, or smaller for the step block's), bands r, image w [3,H,W],
-//           transmittance w [tiles,256], last w [tiles,256] u32, depth_alpha w [2,H,W] (written
-//           only if write_depth; depth is sum w z, not normalised).
+//           background r ([3,H,W] u8, or smaller for the step block's), bands r, image x [3,H,W],
+//           transmittance x [tiles,256], last x [tiles,256] u32, depth_alpha x [2,H,W] (written
+//           only if write_depth; depth is sum w z, not normalised). Read by a slice of a tile, for
+//           what the slice before it has left there.
 // Writes    nothing unless the transaction was accepted.
 // Source    TRAINING.md 2.4. Test: tests/splat/render_test.cpp.
 void blend_forward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
-  BlendArgs args = blend_args(call);
+  const Band band = band_of_pass(call);
+  BlendArgs args = blend_args(call, band);
   args.image = call.buffer<float>(8);
   args.transmittance = call.buffer<float>(9);
   args.last = call.buffer<uint32_t>(10);
   args.depth_alpha = params.write_depth ? call.buffer<float>(11) : nullptr;
   const HotKernels& hot = hot_kernels();
-  for_each_tile(tiles_of(call), [&](uint32_t tile) { hot.blend_forward_tile(args, tile); });
+  for_each_tile(band, [&](uint32_t tile) { hot.blend_forward_tile(args, tile); });
 }
 
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
@@ -72,15 +77,17 @@ void blend_forward(const KernelCall& call) {
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
   const auto& params = call.params_as<FrameParams>();
-  BlendArgs args = blend_args(call);
+  const Band band = band_of_pass(call);
+  BlendArgs args = blend_args(call, band);
   args.transmittance = call.buffer<float>(8);
   args.last = call.buffer<uint32_t>(9);
   args.d_image = call.buffer<const float>(10);
   const bool has_error = call.size<float>(11) >= uint64_t{params.width} * params.height;
   args.error_map = has_error ? call.buffer<const float>(11) : nullptr;
   args.gradients = call.buffer<InstanceGradient>(12);
+  args.carry = call.buffer<float>(13);
   const HotKernels& hot = hot_kernels();
-  for_each_tile(tiles_of(call), [&](uint32_t tile) { hot.blend_backward_tile(args, tile); });
+  for_each_tile(band, [&](uint32_t tile) { hot.blend_backward_tile(args, tile); });
 }
 
 }  // namespace millrace::kernels

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/band.h"
 #include "kernels/isa/hot.h"
 #include "kernels/kernel.h"
 #include "kernels/tile_cover.h"
@@ -109,6 +110,8 @@ void emit_instances(const KernelCall& call) {
   const auto* n_tiles = call.buffer<const uint32_t>(3);
   const auto* first_slot = call.buffer<const uint32_t>(4);
   const BandTable& bands = *call.buffer<const BandTable>(5);
+  const Band whole = {};
+  const Band& band = params.n_bands > 1 ? band_of(params, bands) : whole;
   auto* instance_tile = call.buffer<uint32_t>(6);
   auto* instance_row = call.buffer<uint32_t>(7);
   parallel_for(control.counts.rows, kRowsPerTask * kRowBlock, [&](uint64_t begin, uint64_t end) {
@@ -116,16 +119,18 @@ void emit_instances(const KernelCall& call) {
     for (uint64_t row = begin; row < end; ++row) {
       const uint32_t n = n_tiles[row];
       if (n == 0) continue;
-      uint32_t* out = instance_tile + first_slot[row];
+      const uint32_t slot = first_slot[row] - band.rank;
+      uint32_t* out = instance_tile + slot;
       if (params.n_bands > 1) {
+        if (slot >= band.instances) continue;  // in another slice
         tiles.resize(cover_tiles(projected[row], params.tiles_x, params.tiles_y, nullptr));
         cover_tiles(projected[row], params.tiles_x, params.tiles_y, tiles.data());
-        const auto first = std::ranges::lower_bound(tiles, bands.first_tile[params.band]);
+        const auto first = std::ranges::lower_bound(tiles, band.first_tile);
         std::copy_n(first, n, out);
       } else {
         cover_tiles(projected[row], params.tiles_x, params.tiles_y, out);
       }
-      std::fill_n(instance_row + first_slot[row], n, static_cast<uint32_t>(row));
+      std::fill_n(instance_row + slot, n, static_cast<uint32_t>(row));
     }
   });
 }
@@ -142,7 +147,8 @@ void sort_instances(const KernelCall& call) {
   auto* sorted = call.buffer<uint32_t>(4);
   auto* ranges = call.buffer<uint32_t>(5);
   auto* histogram = call.buffer<uint32_t>(6);
-  const uint64_t n = params.n_bands > 1 ? bands.instances[params.band] : control.counts.instances;
+  const uint64_t n =
+      params.n_bands > 1 ? band_of(params, bands).instances : control.counts.instances;
   const uint64_t n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
   const uint64_t n_blocks = (n + kInstanceSortBlock - 1) / kInstanceSortBlock;
   parallel_blocks(n_blocks, [&](uint64_t block) {

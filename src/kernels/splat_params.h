@@ -157,16 +157,19 @@ struct InstanceGradient {
 };
 static_assert(sizeof(InstanceGradient) == 48);
 
-/// How a frame whose instances do not all fit is drawn: pass b takes the tiles
-/// [first_tile[b], first_tile[b + 1]).
-constexpr uint32_t kMaxBands = 1024;
-constexpr uint32_t kNoBands = ~0u;
-struct BandTable {
-  uint32_t n_needed;  // bands that the frame needs; kNoBands if a single tile is too much
-  uint32_t first_tile[kMaxBands + 1];
-  uint32_t instances[kMaxBands];
+/// One pass of a frame whose instances do not all fit: whole tiles, or a depth slice of one tile.
+struct Band {
+  uint32_t first_tile, last_tile;  // [first, last)
+  uint32_t rank;                   // of the slice's first instance in its tile, by depth; else 0
+  uint32_t instances;
+  uint32_t is_front, is_back;  // 1, 1 for whole tiles
+  uint32_t mirror;             // the band that the backward pass takes at this place
 };
-static_assert(sizeof(BandTable) == 4 * (2 + 2 * kMaxBands));
+constexpr uint32_t kMaxBands = 1024;
+struct BandTable {
+  uint32_t n_needed;  // may be more than kMaxBands; the rest is not listed
+  Band bands[kMaxBands];
+};
 
 // ---------------------------------------------------------------------------------------------
 // Parameter blocks. Bindings are listed in each kernel's head.
@@ -179,8 +182,10 @@ struct FrameParams {
   uint32_t write_depth;    // blend_forward: also depth
   uint32_t n_bands;        // 1: the whole frame at once
   uint32_t band;
+  uint32_t backward;  // 1: in the backward pass, where a tile's slices come back to front
+  uint32_t reserved;
 };
-static_assert(sizeof(FrameParams) == 40);
+static_assert(sizeof(FrameParams) == 48);
 
 struct DecideParams {
   uint64_t capacity;  // instances

@@ -61,21 +61,21 @@ void blend_forward(const FrameContext& frame, const FrameParams& params) {
   launch(*frame.model.device, KernelId::blend_forward, uint64_t{params.tiles_x} * params.tiles_y,
          {read(frame.step), read(frame.model.control), read(frame.workspace.rows.projected),
           read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
-          read(background_of(frame)), read(instances.bands), write(pixels.image),
-          write(pixels.transmittance), write(pixels.last), write(pixels.depth_alpha)},
+          read(background_of(frame)), read(instances.bands), update(pixels.image),
+          update(pixels.transmittance), update(pixels.last), update(pixels.depth_alpha)},
          params);
 }
 
 void blend_backward(const FrameContext& frame, const FrameParams& params) {
   InstanceBuffers& instances = frame.workspace.instances;
   PixelBuffers& pixels = frame.workspace.pixels;
-  launch(
-      *frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
-      {read(frame.step), read(frame.model.control), read(frame.workspace.rows.projected),
-       read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
-       read(background_of(frame)), read(instances.bands), read(pixels.transmittance),
-       read(pixels.last), read(pixels.d_image), read(pixels.error_map), write(instances.gradients)},
-      params);
+  launch(*frame.model.device, KernelId::blend_backward, uint64_t{params.tiles_x} * params.tiles_y,
+         {read(frame.step), read(frame.model.control), read(frame.workspace.rows.projected),
+          read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
+          read(background_of(frame)), read(instances.bands), read(pixels.transmittance),
+          read(pixels.last), read(pixels.d_image), read(pixels.error_map),
+          write(instances.gradients), update(instances.carry)},
+         params);
 }
 
 // Cuts the frame into bands and lets the gate decide whether those that are recorded will do.
@@ -122,8 +122,8 @@ void add_band_gradients(const FrameContext& frame, const FrameParams& params) {
   BandBuffers& bands = frame.workspace.bands;
   launch(*frame.model.device, KernelId::sum_band_gradients, rows.capacity,
          {read(frame.step), read(frame.model.control), read(rows.n_tiles), read(bands.n_tiles),
-          read(rows.first_slot), read(frame.workspace.instances.gradients), update(bands.sums),
-          update(bands.visible)},
+          read(rows.first_slot), read(frame.workspace.instances.gradients),
+          read(frame.workspace.instances.bands), update(bands.sums), update(bands.visible)},
          params);
 }
 
@@ -189,6 +189,7 @@ void blend_backward(const FrameContext& frame) {
     blend_backward(frame, params);
     return;
   }
+  params.backward = 1;
   // The loss needed the whole image; now the bands again, which hold no more than one at a time.
   for (params.band = 0; params.band < params.n_bands; ++params.band) {
     prepare_band(frame, params);

@@ -37,6 +37,7 @@ InstanceBuffers make_instance_buffers(Device& device, uint64_t capacity, uint64_
   instances.sorted_slots = words(capacity);
   instances.histogram = words((capacity / kInstanceSortBlock + 1) * n_tiles);
   instances.bands = words(sizeof(BandTable) / sizeof(uint32_t));
+  instances.carry = Tensor::empty(device, Shape{2, kTilePixels}, Dtype::F32, "instances");
   const uint64_t n_records = with_gradients ? capacity : 1;
   instances.gradients = Tensor::empty(device, Shape{n_records, 12}, Dtype::F32, "instances");
   return instances;

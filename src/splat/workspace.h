@@ -33,6 +33,7 @@ struct InstanceBuffers {
   Tensor sorted_slots;  // [capacity] U32
   Tensor histogram;     // sort scratch
   Tensor bands;         // BandTable
+  Tensor carry;         // [2,256] F32: what one slice of a tile leaves for the next
   Tensor gradients;     // [capacity, 12] F32: InstanceGradient; absent when only rendering
 };
 

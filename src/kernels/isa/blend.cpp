@@ -85,6 +85,11 @@ void gather_plane(const float* plane, uint32_t width, const TileGeometry& t, flo
     for (int x = 0; x < t.columns; ++x) local[y * kTile + x] = row[x];
   }
 }
+void gather_vectors(const float* plane, uint32_t width, const TileGeometry& t, vf* vectors) {
+  float local[kTile * kTile] = {};
+  gather_plane(plane, width, t, local);
+  for (int v = 0; v < kVectors; ++v) vectors[v] = load(local + v * kWidth);
+}
 void scatter_plane(const float* local, uint32_t width, const TileGeometry& t, float* plane) {
   for (int y = 0; y < t.rows; ++y) {
     float* row = plane + static_cast<uint64_t>(t.y0 + y) * width + t.x0;
@@ -106,6 +111,8 @@ void forward(const BlendArgs& args, uint32_t tile) {
   const uint32_t begin = args.tile_ranges[2 * tile], end = args.tile_ranges[2 * tile + 1];
   vf transmittance[kVectors], red[kVectors], green[kVectors], blue[kVectors], depth[kVectors];
   vi last[kVectors];
+  const uint64_t plane = static_cast<uint64_t>(args.width) * args.height;
+  const uint64_t tile_pixels = static_cast<uint64_t>(tile) * kTile * kTile;
   // Pixels outside the image start opaque: nothing is blended there, nor do they hold up the early
   // stop.
   float open[kTile * kTile];
@@ -118,6 +125,14 @@ void forward(const BlendArgs& args, uint32_t tile) {
     transmittance[v] = load(open + v * kWidth);
     red[v] = green[v] = blue[v] = depth[v] = vf{};
     last[v] = vi{};
+  }
+  if (!args.is_front) {
+    __builtin_memcpy(transmittance, args.transmittance + tile_pixels, sizeof(transmittance));
+    __builtin_memcpy(last, args.last + tile_pixels, sizeof(last));
+    gather_vectors(args.image, args.width, t, red);
+    gather_vectors(args.image + plane, args.width, t, green);
+    gather_vectors(args.image + 2 * plane, args.width, t, blue);
+    if constexpr (kDepth) gather_vectors(args.depth_alpha, args.width, t, depth);
   }
   vf px[kColumns];
   pixel_columns(t, px);
@@ -139,7 +154,7 @@ void forward(const BlendArgs& args, uint32_t tile) {
     }
     const Projected& g = args.projected[args.instance_row[args.sorted_slots[e]]];
     const Reach reach = reach_of(g, t.fx, t.fy);
-    const vi entry = broadcast_int(static_cast<int32_t>(e - begin) + 1);
+    const vi entry = broadcast_int(static_cast<int32_t>(e - begin + args.rank) + 1);
     for (int y = reach.row_begin; y < reach.row_end; ++y) {
       if (!alive[y]) continue;
       const float dy = g.y - (t.fy + static_cast<float>(y) + 0.5f);
@@ -165,12 +180,12 @@ void forward(const BlendArgs& args, uint32_t tile) {
   float background[3 * kTile * kTile];
   fill_background(args, t, background);
   float local[kTile * kTile];
-  const uint64_t plane = static_cast<uint64_t>(args.width) * args.height;
   const vf* colors[3] = {red, green, blue};
   for (int c = 0; c < 3; ++c) {
     for (int v = 0; v < kVectors; ++v) {
+      const vf behind = load(background + c * kTile * kTile + v * kWidth);
       store(local + v * kWidth,
-            colors[c][v] + transmittance[v] * load(background + c * kTile * kTile + v * kWidth));
+            args.is_back ? colors[c][v] + transmittance[v] * behind : colors[c][v]);
     }
     scatter_plane(local, args.width, t, args.image + c * plane);
   }
@@ -180,7 +195,6 @@ void forward(const BlendArgs& args, uint32_t tile) {
     for (int v = 0; v < kVectors; ++v) store(local + v * kWidth, 1.0f - transmittance[v]);
     scatter_plane(local, args.width, t, args.depth_alpha + plane);
   }
-  const uint64_t tile_pixels = static_cast<uint64_t>(tile) * kTile * kTile;
   __builtin_memcpy(args.transmittance + tile_pixels, transmittance, sizeof(transmittance));
   __builtin_memcpy(args.last + tile_pixels, last, sizeof(last));
 }
@@ -226,14 +240,22 @@ void blend_backward_tile(const BlendArgs& args, uint32_t tile) {
     }
     for (int i = 0; i < kWidth; ++i) walked = last[v][i] > walked ? last[v][i] : walked;
   }
+  if (!args.is_back) {
+    __builtin_memcpy(behind, args.carry, sizeof(behind));
+    __builtin_memcpy(transmittance, args.carry + kTile * kTile, sizeof(transmittance));
+  }
   vf px[kColumns];
   pixel_columns(t, px);
 
-  for (uint32_t e = end; e > begin + static_cast<uint32_t>(walked); --e) {
-    args.gradients[args.sorted_slots[e - 1]] = InstanceGradient{};
+  // Entries are counted from the front of the tile; the slice holds [rank, rank + end - begin).
+  const auto rank = static_cast<int32_t>(args.rank);
+  int32_t index = rank + static_cast<int32_t>(end - begin) - 1;
+  for (; index >= rank && index >= walked; --index) {
+    args.gradients[args.sorted_slots[begin + static_cast<uint32_t>(index - rank)]] =
+        InstanceGradient{};
   }
-  for (int32_t index = walked - 1; index >= 0; --index) {
-    const uint32_t slot = args.sorted_slots[begin + static_cast<uint32_t>(index)];
+  for (; index >= rank; --index) {
+    const uint32_t slot = args.sorted_slots[begin + static_cast<uint32_t>(index - rank)];
     const Projected& g = args.projected[args.instance_row[slot]];
     const Reach reach = reach_of(g, t.fx, t.fy);
     vf d_red = {}, d_green = {}, d_blue = {}, d_opacity = {}, weight_sum = {}, weight_error = {};
@@ -293,6 +315,9 @@ void blend_backward_tile(const BlendArgs& args, uint32_t tile) {
     out.weight_error = sum(weight_error);
     out.d_depth = 0.0f;
   }
+  if (args.is_front) return;
+  __builtin_memcpy(args.carry, behind, sizeof(behind));
+  __builtin_memcpy(args.carry + kTile * kTile, transmittance, sizeof(transmittance));
 }
 
 }  // namespace millrace::kernels::MILLRACE_ISA

@@ -36,7 +36,10 @@ struct BlendArgs {
   const uint32_t* tile_ranges;   // [tiles,2] begin and end in sorted_slots
   uint32_t width, height, tiles_x;
   const uint8_t* background;  // [3,H,W] or null: the step block's colour or random one
-  // forward: outputs; backward: inputs
+  // A depth slice of a tile: instances before it, and whether the first and the last are in it.
+  uint32_t rank;
+  bool is_front, is_back;
+  // forward: outputs (between slices: the state so far); backward: inputs
   float* image;          // [3,H,W]
   float* depth_alpha;    // [2,H,W] or null
   float* transmittance;  // [tiles,256] final, tile-major
@@ -45,6 +48,7 @@ struct BlendArgs {
   const float* d_image;         // [3,H,W]
   const float* error_map;       // [H,W] or null
   InstanceGradient* gradients;  // [capacity], by slot
+  float* carry;                 // [2,256] what a slice leaves for the one before it
 };
 
 struct BackwardArgs {
