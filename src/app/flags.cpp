@@ -14,7 +14,7 @@ namespace {
 const char* value_name(std::string_view key, const std::string&) {
   if (key == "output" || key == "images") return "DIR";
   if (key == "device") return "ID";
-  if (key == "trace") return "FILE";
+  if (key == "trace" || key == "commands") return "FILE";
   return "NAME";
 }
 const char* value_name(std::string_view, bool) { return ""; }

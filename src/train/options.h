@@ -45,7 +45,8 @@ struct TrainOptions {
   uint64_t instance_budget = 0;  // bytes; 0 = what the device has
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
-  std::string trace;  // file; empty: none
+  std::string commands;  // file of edits; empty: none
+  std::string trace;     // file; empty: none
 
   // The model.
   uint32_t sh_degree = 3;
@@ -117,6 +118,7 @@ void visit_options(Options& o, Visit&& visit) {
         "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",
         "--save-iterations");
+  visit("commands", o.commands, "JSON lines of changes by step (docs/cli.md)", "");
   visit("trace", o.trace, "write a trace of the run that Perfetto opens (docs/waits.md)", "");
   visit("sh_degree", o.sh_degree, "spherical harmonics degree, 0 to 3", "");
   visit("sh_degree_interval", o.sh_degree_interval, "steps between degree rises", "");

@@ -48,10 +48,11 @@ uint64_t instances_within(uint64_t bytes) {
 }  // namespace
 
 Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& scale,
-               TrainState& state, Photographs& photographs, std::vector<FrameSize> sizes)
+               TrainState& state, Photographs& photographs, std::vector<FrameSize> sizes,
+               const EditLog* edits)
     : device_(device),
       options_(options),
-      schedule_(options, scale),
+      schedule_(options, scale, edits),
       state_(state),
       photographs_(photographs),
       sizes_(std::move(sizes)),
@@ -75,7 +76,7 @@ uint64_t Runner::row_bound() const {
   uint64_t bound = accepted_rows_ ? accepted_rows_ : state_.model.row_capacity;
   for (const Pending& pending : pending_) {
     if (kind_of(pending.transaction) == TransactionKind::Refine) {
-      bound = mcmc_row_bound(bound, options_.max_cap);
+      bound = mcmc_row_bound(bound, schedule_.max_cap(step_of(pending.transaction)));
     }
   }
   return std::min(bound, state_.model.row_capacity);
@@ -131,7 +132,7 @@ Result<void> Runner::record_next_blocking() {
       break;
     }
     case TransactionKind::Refine:
-      MILLRACE_TRY(ensure_row_room(mcmc_row_bound(row_bound(), options_.max_cap)));
+      MILLRACE_TRY(ensure_row_room(mcmc_row_bound(row_bound(), schedule_.max_cap(step))));
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
       refine_transaction(state_, pending.step);
       break;

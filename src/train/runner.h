@@ -20,7 +20,7 @@ class Runner {
  public:
   /// `sizes`: frame size of each training view. All references must outlive the runner.
   Runner(Device& device, const TrainOptions& options, const SceneScale& scale, TrainState& state,
-         Photographs& photographs, std::vector<FrameSize> sizes);
+         Photographs& photographs, std::vector<FrameSize> sizes, const EditLog* edits = nullptr);
 
   /// Records steps until `end_step` (exclusive) or `stop`; `accepted` is called for every accepted
   /// step, some steps late. Returns with work in flight. Errors: an unreadable photograph;

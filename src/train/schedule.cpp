@@ -35,6 +35,10 @@ uint32_t Schedule::sh_degree(uint32_t step) const {
   return std::min(options_.sh_degree, step / options_.sh_degree_interval);
 }
 
+uint64_t Schedule::max_cap(uint32_t step) const {
+  return edits_ ? edits_->max_cap(step, options_.max_cap) : options_.max_cap;
+}
+
 StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) const {
   const uint32_t step = step_of(transaction);
   const double t = step + 1.0;
@@ -49,7 +53,8 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.step = step;
   block.view = view;
   block.sh_degree = sh_degree(step);
-  const std::array<float, 3> background = background_at(options_, step);
+  const std::array<float, 3> background = background_at(
+      options_, step, edits_ ? edits_->bg_color(step, options_.bg_color) : options_.bg_color);
   std::copy(background.begin(), background.end(), block.background);
   block.rate_means = static_cast<float>(means_rate * scale_.normaliser / bias1);
   block.rate_scales = static_cast<float>(options_.scaling_lr / bias1);
@@ -64,20 +69,21 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   // Sigma eps w is in world units squared; dividing by the unit makes the step independent of it.
   block.noise_scale = static_cast<float>(means_rate * options_.noise_lr / scale_.normaliser);
   block.min_opacity = static_cast<float>(options_.min_opacity);
-  block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(options_.max_cap, ~0u));
+  block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(max_cap(step), ~0u));
   block.modes = options_.bg_mode == "random" ? kModeRandomBackground : 0;
   return block;
 }
 
-std::array<float, 3> background_at(const TrainOptions& options, uint32_t step) {
-  if (options.bg_mode != "modulation") return options.bg_color;
+std::array<float, 3> background_at(const TrainOptions& options, uint32_t step,
+                                   const std::array<float, 3>& solid) {
+  if (options.bg_mode != "modulation") return solid;
   // TRAINING.md 2.7: three slow waves of different periods that fade out over the third quarter.
   const double done = static_cast<double>(step) / options.iterations;
   const double strength = done < 0.25   ? 1.0
                           : done < 0.5  ? 1.0 - 2.0 * (done - 0.25)
                           : done < 0.75 ? 0.5 - 2.0 * (done - 0.5)
                                         : 0.0;
-  if (strength <= 0) return options.bg_color;
+  if (strength <= 0) return solid;
   constexpr double kPeriods[3] = {37, 41, 43}, kTurn = 2.0 * 3.14159265358979323846;
   std::array<float, 3> color;
   for (size_t c = 0; c < 3; ++c) {

@@ -8,6 +8,7 @@
 
 #include "data/scene_scale.h"
 #include "kernels/splat_params.h"
+#include "train/edit_log.h"
 #include "train/options.h"
 
 namespace millrace {
@@ -26,8 +27,9 @@ constexpr TransactionKind kind_of(uint64_t transaction) {
 
 class Schedule {
  public:
-  Schedule(const TrainOptions& options, const SceneScale& scale)
-      : options_(options), scale_(scale) {}
+  /// `edits`, if given, must outlive the schedule; it may grow at steps that were not recorded yet.
+  Schedule(const TrainOptions& options, const SceneScale& scale, const EditLog* edits = nullptr)
+      : options_(options), scale_(scale), edits_(edits) {}
 
   /// Whether densification runs after `step`.
   bool refines_after(uint32_t step) const;
@@ -36,17 +38,21 @@ class Schedule {
   /// The transaction that follows `transaction`.
   uint64_t next(uint64_t transaction) const;
   uint32_t sh_degree(uint32_t step) const;
+  /// The most rows at `step`.
+  uint64_t max_cap(uint32_t step) const;
   /// The step block of `transaction`; `view` is a row of the camera table.
   StepBlock block(uint64_t transaction, uint32_t epoch, uint32_t view) const;
 
  private:
   const TrainOptions& options_;
   SceneScale scale_;
+  const EditLog* edits_;
 };
 
-/// The background colour of `step`: bg_color, or the modulation that keeps a model from baking one
+/// The background colour of `step`: `solid`, or the modulation that keeps a model from baking one
 /// background in (TRAINING.md 2.7).
-std::array<float, 3> background_at(const TrainOptions& options, uint32_t step);
+std::array<float, 3> background_at(const TrainOptions& options, uint32_t step,
+                                   const std::array<float, 3>& solid);
 
 /// Which training view (0..n_views-1) each step takes: a fresh random permutation per pass over the
 /// views.

@@ -90,6 +90,7 @@ class Run {
   SceneScale scale_;
   OutputFolder folder_;
   std::vector<View> train_views_, test_views_;
+  EditLog edits_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Photographs> photographs_;
   std::unique_ptr<ImageLoader> test_photographs_;
@@ -114,6 +115,9 @@ Result<void> Run::save_trace() {
 }
 
 Result<void> Run::load_blocking() {
+  if (!options_.commands.empty()) {
+    MILLRACE_ASSIGN(edits_, EditLog::read(options_.commands, options_.iterations));
+  }
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "load");
   MILLRACE_ASSIGN(folder_,
                   open_output_folder(options_.output, options_.dataset, options_.overwrite));
@@ -132,7 +136,7 @@ Result<void> Run::load_blocking() {
   for (const std::string& text : dataset_.notes) note(text);
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
-  schedule_ = std::make_unique<Schedule>(options_, scale_);
+  schedule_ = std::make_unique<Schedule>(options_, scale_, &edits_);
   if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
   std::string cloud_note;
   const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
@@ -174,7 +178,8 @@ Result<void> Run::load_blocking() {
       std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes);
   loader.cache_bytes = std::min<uint64_t>(options_.image_cache_bytes / 4, 256u << 20);
   test_photographs_ = std::make_unique<ImageLoader>(test_views_, loader, device_->ledger());
-  runner_ = std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes);
+  runner_ =
+      std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes, &edits_);
   meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
   windows_ = std::make_unique<StepWindows>(*device_, options_.iterations);
 
@@ -235,9 +240,17 @@ void Run::on_step(const StepMetrics& metrics) {
 }
 
 Result<void> Run::train_blocking() {
-  std::set<uint32_t> stops(options_.eval_steps.begin(), options_.eval_steps.end());
-  stops.insert(options_.save_steps.begin(), options_.save_steps.end());
-  stops.insert(options_.iterations);
+  std::set<uint32_t> evals(options_.eval_steps.begin(), options_.eval_steps.end());
+  std::set<uint32_t> saves(options_.save_steps.begin(), options_.save_steps.end());
+  uint32_t last = options_.iterations;
+  for (const Edit& edit : edits_.edits()) {
+    if (edit.eval) evals.insert(edit.step);
+    if (edit.save) saves.insert(edit.step);
+    if (edit.stop) last = std::min(last, edit.step);
+  }
+  std::set<uint32_t> stops = evals;
+  stops.insert(saves.begin(), saves.end());
+  stops.insert(last);
   uint64_t replays = 0;
   const auto accepted = [&](const StepMetrics& metrics) {
     if (runner_->replays() != replays) {
@@ -247,7 +260,7 @@ Result<void> Run::train_blocking() {
     on_step(metrics);
   };
   for (const uint32_t end : stops) {
-    if (end == 0 || end > options_.iterations) continue;
+    if (end > last || (end == 0 && last > 0)) continue;
     meter_->resume();
     windows_->resume();
     const Result<void> ran = runner_->run_until_blocking(end, stop_, accepted);
@@ -259,18 +272,15 @@ Result<void> Run::train_blocking() {
     }
     MILLRACE_TRY(runner_->settle_blocking(accepted));
     summary_.interrupted = stop_.load();
-    const bool final = summary_.interrupted || end == options_.iterations;
-    const auto due = [&](const std::vector<uint32_t>& steps) {
-      return std::find(steps.begin(), steps.end(), end) != steps.end();
-    };
+    const bool final = summary_.interrupted || end == last;
     if (final) {
       // What only training needs makes room for evaluation and saving.
       state_->workspace = Workspace();
       state_->refinement = McmcScratch();
     }
     // Saving comes before evaluation: what is on disk cannot be lost.
-    if (final || due(options_.save_steps)) MILLRACE_TRY(save_ply_blocking(runner_->next_step()));
-    const bool wanted = (final && !summary_.interrupted) || (!final && due(options_.eval_steps));
+    if (final || saves.contains(end)) MILLRACE_TRY(save_ply_blocking(runner_->next_step()));
+    const bool wanted = (final && !summary_.interrupted) || (!final && evals.contains(end));
     if (wanted) MILLRACE_TRY(evaluate_now_blocking(runner_->next_step(), final));
     if (final) break;
   }
@@ -316,8 +326,10 @@ Result<void> Run::save_ply_blocking(uint32_t steps) {
 Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "evaluate");
   const EvaluationInputs inputs = {
-      state_->model,          test_views_,       *test_photographs_, kNearPlane * scale_.normaliser,
-      sh_degree_after(steps), options_.bg_color, &state_->background};
+      state_->model,          test_views_,
+      *test_photographs_,     kNearPlane * scale_.normaliser,
+      sh_degree_after(steps), edits_.bg_color(steps, options_.bg_color),
+      &state_->background};
   MILLRACE_ASSIGN(Evaluation evaluation,
                   evaluate_blocking(inputs, final ? &folder_ : nullptr, observer_.warning));
   last_eval_ = evaluation.result;

@@ -94,11 +94,12 @@ TEST(BackgroundModulation, FadesToThePlainColour) {
   options.bg_mode = "modulation";
   options.iterations = 1000;
   options.bg_color = {0.25f, 0.5f, 0.75f};
-  const auto early = background_at(options, 10), later = background_at(options, 20);
+  const auto early = background_at(options, 10, options.bg_color),
+             later = background_at(options, 20, options.bg_color);
   EXPECT_NE(early, later);
   EXPECT_NE(early[0], early[1]);
   for (uint32_t step = 0; step < 1000; ++step) {
-    for (const float channel : background_at(options, step)) {
+    for (const float channel : background_at(options, step, options.bg_color)) {
       ASSERT_GE(channel, 0.0f);
       ASSERT_LE(channel, 1.0f);
     }
@@ -106,10 +107,11 @@ TEST(BackgroundModulation, FadesToThePlainColour) {
   // Half of the way down at 3/8, a quarter of the strength left at 5/8.
   float highest = 0;
   for (uint32_t step = 600; step < 650; ++step) {
-    for (const float channel : background_at(options, step)) highest = std::max(highest, channel);
+    for (const float channel : background_at(options, step, options.bg_color))
+      highest = std::max(highest, channel);
   }
   EXPECT_LE(highest, 0.31f);
-  EXPECT_EQ(background_at(options, 800), options.bg_color);
+  EXPECT_EQ(background_at(options, 800, options.bg_color), options.bg_color);
 }
 
 }  // namespace

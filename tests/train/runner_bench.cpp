@@ -40,7 +40,7 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   loader.artificial_delay_ms = options.test_decode_delay_ms;
   photographs = std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes);
   photographs->preload_blocking({0}, {}).or_raise();
-  runner = std::make_unique<Runner>(device, options, scale, state, *photographs, sizes);
+  runner = std::make_unique<Runner>(device, options, scale, state, *photographs, sizes, &edits);
 }
 
 void RunnerBench::keep_decoders_ahead() {

@@ -95,6 +95,7 @@ class RunnerBench {
   TrainOptions options;
   RecordingDevice device;
   SceneScale scale;
+  EditLog edits;  // of steps to come
   TrainState state;
   std::unique_ptr<Photographs> photographs;
   std::unique_ptr<Runner> runner;

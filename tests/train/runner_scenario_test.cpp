@@ -100,6 +100,34 @@ TEST(Replay, RandomBackgroundsGiveTheSameState) {
   EXPECT_EQ(cut.hash_blocking(), hash);
 }
 
+void add_edits(RunnerBench& bench) {
+  bench.edits.add({.step = 21, .bg_color = std::array<float, 3>{1, 0.5f, 0}, .max_cap = {}});
+  bench.edits.add({.step = 50, .bg_color = {}, .max_cap = bench.initial_rows + 3});
+}
+
+TEST(Replay, EditsTakeEffectAtTheirStepWhateverIsReplayed) {
+  RunnerBench reference(tiny_options(kSteps));
+  add_edits(reference);
+  ASSERT_TRUE(reference.run_blocking(kSteps).ok());
+  const std::string hash = reference.hash_blocking();
+  EXPECT_NE(hash, reference_hash());
+  uint64_t replays = 0;
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    TrainOptions options = tiny_options(kSteps);
+    options.test_capacity = {{1, 20 + seed}, {1, 50}};
+    options.test_capacity_random = 0.05 * seed;
+    RunnerBench bench(options);
+    // The second edit comes while its step is still to be recorded.
+    bench.edits.add({.step = 21, .bg_color = std::array<float, 3>{1, 0.5f, 0}, .max_cap = {}});
+    ASSERT_TRUE(bench.run_blocking(40).ok());
+    bench.edits.add({.step = 50, .bg_color = {}, .max_cap = bench.initial_rows + 3});
+    ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+    EXPECT_EQ(bench.hash_blocking(), hash);
+    replays += bench.runner->replays();
+  }
+  EXPECT_GE(replays, 8u);
+}
+
 TEST(Replay, StoppingAndGoingOnBetweenRandomCapacitiesGivesTheSameState) {
   TrainOptions options = tiny_options(kSteps);
   options.test_capacity_random = 0.3;

@@ -1,0 +1,47 @@
+// EditLog: what was changed from outside while training runs, by step, so that a replay (and later
+// a checkpoint) reads the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace millrace {
+
+/// Changes that take effect at the boundary before `step` is recorded, and hold from there on.
+struct Edit {
+  uint32_t step = 0;
+  std::optional<std::array<float, 3>> bg_color;
+  std::optional<uint64_t> max_cap;
+  // Once, with the state after `step` steps.
+  bool save = false;  // write the PLY
+  bool eval = false;  // evaluate
+  bool stop = false;  // end the run, with the evaluation and the files of an end
+};
+
+class EditLog {
+ public:
+  /// Reads JSON lines such as {"step": 120, "bg_color": "#ffffff", "save": true}, in any order.
+  /// Errors: Usage, naming the file, the line and the key: not JSON, an unknown key, a value out of
+  /// range, a step beyond `iterations`.
+  static Result<EditLog> read(const std::string& path, uint32_t iterations);
+
+  /// Adds an edit; its step must not have been recorded yet.
+  void add(const Edit& edit);
+
+  /// What holds at `step`: the newest edit up to it, or `otherwise`.
+  std::array<float, 3> bg_color(uint32_t step, const std::array<float, 3>& otherwise) const;
+  uint64_t max_cap(uint32_t step, uint64_t otherwise) const;
+
+  /// All edits, by step.
+  const std::vector<Edit>& edits() const { return edits_; }
+
+ private:
+  std::vector<Edit> edits_;
+};
+
+}  // namespace millrace
