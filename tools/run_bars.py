@@ -22,6 +22,12 @@ SPEED = [(4, 2000, 45.0), (2, 1000, 7.0), (1, 300, 1.3)]
 SPEED_RUNS = 3
 DETERMINISM_FLAGS = ["-r", "4", "-i", "200"]
 EVERY_SET_STEPS = 50
+# Every kind of transaction within 200 steps; forced capacities at steps of each kind.
+REPLAY = ["-r", "8", "-i", "200", "--refine-start", "20", "--refine-every", "20", "--sh-degree-interval", "50",
+          "--morton-interval", "40"]
+REPLAY_STEPS = (0, 3, 50, 51, 60)
+REPLAY_SEEDS = int(os.environ.get("REPLAY_SEEDS", "100"))
+INSTANCE_BYTES = 60  # of device memory, for one tile instance while training
 # Slopes of the device's peak storage between two runs: per Gaussian, and per pixel without the photographs.
 MEMORY_GAUSSIANS, BYTES_PER_GAUSSIAN = (100000, 300000), 1600
 BYTES_PER_PIXEL = 250
@@ -116,6 +122,48 @@ class Bars:
             held = first["state_sha256"] == other["state_sha256"]
             self.row(f"determinism {name}", " and ".join(hashes), "equal state_sha256", held)
 
+    def replay(self):
+        """Refused steps are replayed to the same bits, and so are frames that are drawn in bands."""
+        if not (self.data / "king23").is_dir():
+            return
+        edits = self.out / "replay-edits.jsonl"
+        edits.parent.mkdir(parents=True, exist_ok=True)
+        edits.write_text('{"step": 45, "bg_color": "#204060", "eval": true}\n{"step": 90, "save": true}\n'
+                         '{"step": 120, "max_cap": 3000}\n', encoding="utf-8")
+        stream = REPLAY + ["--commands", str(edits)]
+        undisturbed = self.train("replay-undisturbed", "king23", REPLAY)
+        forced = self.train("replay-forced", "king23",
+                            REPLAY + [f for s in REPLAY_STEPS for f in ("--test-capacity", f"1@{s}")])
+        self.same_state("replay forced", undisturbed, forced, f"replays = {len(REPLAY_STEPS)}",
+                        lambda run: run["replays"] == len(REPLAY_STEPS), lambda run: f"{run['replays']} replays")
+        budget = int(undisturbed["instances"]["max"] * INSTANCE_BYTES / 10) if isinstance(undisturbed, dict) else 1
+        bands = self.train("replay-bands", "king23", REPLAY + [f"--instance-budget={budget}"])
+        self.same_state("replay bands", undisturbed, bands, "0 waits at a tenth of the need",
+                        lambda run: run["waits"]["steady_per_step"] == 0 and run["instances"]["bands"] >= 10,
+                        lambda run: f"{run['instances']['bands']} bands")
+        replays, different = 0, []
+        for seed in range(REPLAY_SEEDS):
+            flags = stream + ["--seed", str(seed)]
+            calm = self.train("replay-seed-calm", "king23", flags)
+            cut = self.train("replay-seed-cut", "king23", flags + ["--test-capacity-random", "0.1"])
+            if isinstance(calm, str) or isinstance(cut, str) or calm["state_sha256"] != cut["state_sha256"]:
+                different.append(str(seed))
+            else:
+                replays += cut["replays"]
+        found = f"{replays} replays" + (f"; different: seeds {', '.join(different)}" if different else "")
+        self.row("replay random", found, f"equal hashes for {REPLAY_SEEDS} seeds",
+                 not different and replays > REPLAY_SEEDS)
+
+    def same_state(self, name, first, second, asked, holds, found):
+        """A row on two runs with one state hash and something more that `holds` for the second."""
+        fault = next((r for r in (first, second) if isinstance(r, str)), None)
+        if fault:
+            self.row(name, fault, asked, False)
+            return
+        equal = first["state_sha256"] == second["state_sha256"]
+        self.row(name, f"{'equal' if equal else 'different'} hashes, {found(second)}", f"equal hashes, {asked}",
+                 equal and holds(second))
+
     def memory(self):
         if not (self.data / "king23").is_dir():
             return
@@ -182,8 +230,8 @@ class Bars:
 
 def main():
     if len(sys.argv) < 4:
-        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|memory|garden|slow|waits ...]")
-    kinds = ("quality", "speed", "determinism", "memory", "garden", "slow", "waits")
+        sys.exit("usage: run_bars.py MILLRACE DATA_DIR OUT_DIR [quality|speed|determinism|replay|memory|garden|slow|waits ...]")
+    kinds = ("quality", "speed", "determinism", "replay", "memory", "garden", "slow", "waits")
     chosen = sys.argv[4:] or kinds
     unknown = [k for k in chosen if k not in kinds]
     if unknown:

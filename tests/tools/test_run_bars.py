@@ -16,13 +16,15 @@ threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv e
 flag = lambda name, default: int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
 rows = flag("--init-num-pts", 7)
 pixels = 1000 * 660 // flag("-r", 1) ** 2
-state = threads if os.environ.get("FAKE_RACE") else "same"
+disturbed = [f for f in sys.argv if f.startswith("--test-capacity") or f.startswith("--instance-budget")]
+state = "changed" if disturbed and os.environ.get("FAKE_REPLAY") else threads if os.environ.get("FAKE_RACE") else "same"
 (out / "report.json").write_text(json.dumps({
     "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": rows, "seconds": 1.0, "steps_per_second": 100.0,
     "peak_bytes": {"device": int(os.environ.get("FAKE_ROW_BYTES", "700")) * rows + 100 * pixels},
     "device_dry_fraction": float(os.environ.get("FAKE_DRY", "0.001")), "mean_queued_steps": 2.9,
     "why_slow": os.environ.get("FAKE_WHY", "decode-bound: of course") if "--test-decode-delay-ms" in sys.argv else "",
-    "state_sha256": state, "steps": int(sys.argv[sys.argv.index("-i") + 1]),
+    "replays": int(os.environ.get("FAKE_REPLAYS", max(5, len(disturbed)))) if disturbed else 0,
+    "instances": {"max": 1000, "bands": 11}, "state_sha256": state, "steps": int(sys.argv[sys.argv.index("-i") + 1]),
     "waits": {"steady_per_step": float(os.environ.get("FAKE_WAITS", "0")),
               "by_site": [{"site": "loss.item", "reason": "UserRead", "count": 3, "ns": 1}]}}))
 """
@@ -42,19 +44,30 @@ class RunBarsTest(unittest.TestCase):
     def run_bars(self, *kinds, **environment):
         command = [sys.executable, str(ROOT / "tools" / "run_bars.py"), str(self.trainer), str(self.root / "data"),
                    str(self.root / "out"), *kinds]
-        return subprocess.run(command, env={"PATH": "/usr/bin:/bin", **environment}, text=True, capture_output=True,
+        return subprocess.run(command, env={"PATH": "/usr/bin:/bin", "REPLAY_SEEDS": "2", **environment}, text=True, capture_output=True,
                               check=False)
 
     def test_all_bars_pass_with_a_good_trainer(self):
         done = self.run_bars()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("17 passed, 0 failed", done.stdout)
+        self.assertIn("20 passed, 0 failed", done.stdout)
 
     def test_a_low_psnr_fails_its_row(self):
         done = self.run_bars("quality", FAKE_PSNR="25")
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL  quality lego400: 25.00 dB", done.stdout)
         self.assertIn("pass  quality king23", done.stdout)
+
+    def test_a_replay_that_changes_the_state_fails(self):
+        done = self.run_bars("replay", FAKE_REPLAY="1")
+        self.assertEqual(done.returncode, 1)
+        for name in ("forced", "bands"):
+            self.assertIn(f"FAIL  replay {name}: different hashes", done.stdout)
+        self.assertIn("FAIL  replay random: 0 replays; different: seeds 0, 1", done.stdout)
+
+    def test_too_few_replays_fail(self):
+        done = self.run_bars("replay", FAKE_REPLAYS="4")
+        self.assertIn("FAIL  replay forced: equal hashes, 4 replays", done.stdout)
 
     def test_a_wait_fails_and_its_site_is_named(self):
         done = self.run_bars("waits", FAKE_WAITS="0.5")
