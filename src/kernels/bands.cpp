@@ -2,12 +2,10 @@
 // do, and each run is emitted, sorted and blended by itself.
 #include <algorithm>
 #include <atomic>
-#include <vector>
 
 #include "base/parallel.h"
 #include "kernels/band.h"
 #include "kernels/kernel.h"
-#include "kernels/tile_cover.h"
 #include "kernels/transaction.h"
 
 namespace millrace::kernels {
@@ -29,12 +27,10 @@ void count_tile_instances(const KernelCall& call) {
   auto* tile_counts = call.buffer<uint32_t>(3);
   std::fill_n(tile_counts, uint64_t{params.tiles_x} * params.tiles_y, 0u);
   parallel_for(control.counts.rows, kRowsPerTask, [&](uint64_t begin, uint64_t end) {
-    std::vector<uint32_t> tiles;
+    TileList tiles(params);
     for (uint64_t row = begin; row < end; ++row) {
       if (n_tiles[row] == 0) continue;
-      tiles.resize(n_tiles[row]);
-      cover_tiles(projected[row], params.tiles_x, params.tiles_y, tiles.data());
-      for (const uint32_t tile : tiles) {
+      for (const uint32_t tile : tiles.of(projected[row])) {
         std::atomic_ref<uint32_t>(tile_counts[tile]).fetch_add(1, std::memory_order_relaxed);
       }
     }
@@ -91,44 +87,39 @@ void count_band(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), control)) return;
   const auto* projected = call.buffer<const Projected>(2);
   const auto* n_tiles = call.buffer<const uint32_t>(3);
-  const Band& band = band_of(params, *call.buffer<const BandTable>(4));
+  const Band band = band_of(params, control, *call.buffer<const BandTable>(4));
   auto* band_tiles = call.buffer<uint32_t>(5);
   parallel_for(control.counts.rows, kRowsPerTask, [&](uint64_t begin, uint64_t end) {
-    std::vector<uint32_t> tiles;
+    TileList tiles(params);
     for (uint64_t row = begin; row < end; ++row) {
-      tiles.resize(n_tiles[row]);
-      if (n_tiles[row] > 0) {
-        cover_tiles(projected[row], params.tiles_x, params.tiles_y, tiles.data());
-      }
       band_tiles[row] =
-          static_cast<uint32_t>(std::count_if(tiles.begin(), tiles.end(), [&](uint32_t tile) {
-            return band.first_tile <= tile && tile < band.last_tile;
-          }));
+          n_tiles[row] == 0 ? 0 : static_cast<uint32_t>(tiles.of(projected[row], band).size());
     }
   });
 }
 
 // sum_band_gradients: adds the band's records to one sum per row, in slot order. A row's slots
-// follow its tiles and the bands are taken in order, so the sum is, to the bit, that of an
-// undivided frame. Bindings  step r, control r, n_tiles r, band_tiles r, first_slot r, gradients r,
-//           bands r, sums x [cap rows] InstanceGradient, visible x [cap rows] u32 (1 where n_tiles
-//           is not 0).
+// follow its tiles, it has one in a tile, and bands are taken in the order of their tiles: the sum
+// is, to the bit, that of an undivided frame.
+// Bindings  step r, control r, n_tiles r, band_tiles r, first_slot r, gradients r, bands r,
+//           sums x [cap rows] InstanceGradient, visible x [cap rows] u32 (1 where n_tiles is not
+//           0).
 // Writes    nothing unless the transaction was accepted.
 void sum_band_gradients(const KernelCall& call) {
   const Control& control = *call.buffer<const Control>(1);
   if (!accepted(*call.buffer<const StepBlock>(0), control)) return;
-  const bool begins = call.params_as<FrameParams>().band == 0;
   const auto* n_tiles = call.buffer<const uint32_t>(2);
   const auto* band_tiles = call.buffer<const uint32_t>(3);
   const auto* first_slot = call.buffer<const uint32_t>(4);
   const auto* records = call.buffer<const float>(5);
-  const Band& band = band_of(call.params_as<FrameParams>(), *call.buffer<const BandTable>(6));
+  const auto& params = call.params_as<FrameParams>();
+  const Band band = band_of(params, control, *call.buffer<const BandTable>(6));
   auto* sums = call.buffer<float>(7);
   auto* visible = call.buffer<uint32_t>(8);
   parallel_for(control.counts.rows, kRowsPerTask, [&](uint64_t begin, uint64_t end) {
     for (uint64_t row = begin; row < end; ++row) {
       float* sum = sums + row * kRecordFloats;
-      if (begins) {
+      if (params.band == 0) {
         std::fill_n(sum, kRecordFloats, 0.0f);
         visible[row] = n_tiles[row] != 0 ? 1 : 0;
       }

@@ -9,21 +9,17 @@
 namespace millrace::kernels {
 namespace {
 
-// What this pass draws: binding 7 are the bands.
-Band band_of_pass(const KernelCall& call) {
-  const auto& params = call.params_as<FrameParams>();
-  if (params.n_bands > 1) return band_of(params, *call.buffer<const BandTable>(7));
-  Band whole = {};
-  whole.last_tile = params.tiles_x * params.tiles_y;
-  whole.is_front = whole.is_back = 1;
-  return whole;
-}
-
 template <class Tile>
 void for_each_tile(const Band& band, const Tile& body) {
   parallel_for(band.last_tile - band.first_tile, 1, [&](uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) body(band.first_tile + static_cast<uint32_t>(i));
   });
+}
+
+// What this pass draws.
+Band band_of_pass(const KernelCall& call) {
+  return band_of(call.params_as<FrameParams>(), *call.buffer<const Control>(1),
+                 *call.buffer<const BandTable>(7));
 }
 
 // Bindings 0..6 of both directions.

@@ -109,28 +109,21 @@ void emit_instances(const KernelCall& call) {
   const auto* projected = call.buffer<const Projected>(2);
   const auto* n_tiles = call.buffer<const uint32_t>(3);
   const auto* first_slot = call.buffer<const uint32_t>(4);
-  const BandTable& bands = *call.buffer<const BandTable>(5);
-  const Band whole = {};
-  const Band& band = params.n_bands > 1 ? band_of(params, bands) : whole;
+  const Band band = band_of(params, control, *call.buffer<const BandTable>(5));
   auto* instance_tile = call.buffer<uint32_t>(6);
   auto* instance_row = call.buffer<uint32_t>(7);
   parallel_for(control.counts.rows, kRowsPerTask * kRowBlock, [&](uint64_t begin, uint64_t end) {
-    std::vector<uint32_t> tiles;
+    TileList tiles(params);
     for (uint64_t row = begin; row < end; ++row) {
-      const uint32_t n = n_tiles[row];
-      if (n == 0) continue;
+      if (n_tiles[row] == 0) continue;
       const uint32_t slot = first_slot[row] - band.rank;
-      uint32_t* out = instance_tile + slot;
+      if (slot >= band.instances) continue;  // in another slice
       if (params.n_bands > 1) {
-        if (slot >= band.instances) continue;  // in another slice
-        tiles.resize(cover_tiles(projected[row], params.tiles_x, params.tiles_y, nullptr));
-        cover_tiles(projected[row], params.tiles_x, params.tiles_y, tiles.data());
-        const auto first = std::ranges::lower_bound(tiles, band.first_tile);
-        std::copy_n(first, n, out);
+        std::ranges::copy(tiles.of(projected[row], band), instance_tile + slot);
       } else {
-        cover_tiles(projected[row], params.tiles_x, params.tiles_y, out);
+        cover_tiles(projected[row], params.tiles_x, params.tiles_y, instance_tile + slot);
       }
-      std::fill_n(instance_row + slot, n, static_cast<uint32_t>(row));
+      std::fill_n(instance_row + slot, n_tiles[row], static_cast<uint32_t>(row));
     }
   });
 }
@@ -142,13 +135,11 @@ void sort_instances(const KernelCall& call) {
   const auto& params = call.params_as<FrameParams>();
   const Control& control = *call.buffer<const Control>(1);
   if (!accepted(*call.buffer<const StepBlock>(0), control)) return;
-  const BandTable& bands = *call.buffer<const BandTable>(2);
   const auto* tile_of = call.buffer<const uint32_t>(3);
   auto* sorted = call.buffer<uint32_t>(4);
   auto* ranges = call.buffer<uint32_t>(5);
   auto* histogram = call.buffer<uint32_t>(6);
-  const uint64_t n =
-      params.n_bands > 1 ? band_of(params, bands).instances : control.counts.instances;
+  const uint64_t n = band_of(params, control, *call.buffer<const BandTable>(2)).instances;
   const uint64_t n_tiles = uint64_t{params.tiles_x} * params.tiles_y;
   const uint64_t n_blocks = (n + kInstanceSortBlock - 1) / kInstanceSortBlock;
   parallel_blocks(n_blocks, [&](uint64_t block) {

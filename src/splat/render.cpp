@@ -162,10 +162,11 @@ void render_forward(const FrameContext& frame) {
        update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
       params);
   const Tensor order = radix_sort_pairs(rows.depth_key, rows.row_ids, live_row_count(model)).values;
-  params.n_bands = 1;
+  FrameParams undivided = params;
+  undivided.n_bands = 1;
   launch(device, KernelId::scan_tiles, rows.capacity,
-         {read(order), read(rows.n_tiles), update(model.control), write(rows.first_slot)}, params);
-  params.n_bands = frame.n_bands;
+         {read(order), read(rows.n_tiles), update(model.control), write(rows.first_slot)},
+         undivided);
 
   if (frame.n_bands == 1) {
     DecideParams decision = {};
