@@ -220,8 +220,12 @@ uint32_t Runner::ensure_instance_room(uint32_t view) {
   const uint64_t predicted = predicted_instances(view);
   uint32_t n_bands = view_rows_[view] == 0 ? most_bands_ : view_bands_[view];
   if (predicted > state_.workspace.instances.capacity) {
-    const uint64_t limit = instance_limit();
-    grow_instances(std::min(predicted, limit));
+    // The limit is asked for until it binds, not in every step of a run that lives with bands.
+    if (!at_limit_) {
+      const uint64_t limit = instance_limit();
+      grow_instances(std::min(predicted, limit));
+      at_limit_ = predicted > limit;
+    }
     // Each band but the last may lack room for one tile more: a quarter and one band to spare.
     const uint64_t capacity = state_.workspace.instances.capacity;
     if (predicted > capacity) {

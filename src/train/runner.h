@@ -86,6 +86,7 @@ class Runner {
   std::vector<uint64_t> view_instances_;  // high-water mark of each view
   std::vector<uint64_t> view_rows_;       // N at that mark
   std::vector<uint32_t> view_bands_;      // least bands of each view; 1 until one was refused
+  bool at_limit_ = false;                 // the instance buffers have grown as far as they may
   uint32_t most_bands_ = 1;               // of any frame recorded; a view's first guess
   std::vector<bool> forced_used_;         // per entry of options.test_capacity
   uint64_t random_step_ = ~0ull;          // last step that drew a random capacity
