@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <new>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "device/wait_ledger.h"
@@ -18,45 +19,9 @@ constexpr const char* kFixedTracks[] = {"device",   "host waits", "recorded",
                                         "accepted", "uploads",    "phases"};
 static_assert(std::size(kFixedTracks) == static_cast<size_t>(TraceTrack::kFixed));
 
-/// Bytes of the UTF-8 character at the beginning of `text`, or 0 if there is none.
-size_t utf8_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80                     ? 1
-                        : first >= 0xc2 && first <= 0xdf ? 2
-                        : first >= 0xe0 && first <= 0xef ? 3
-                        : first >= 0xf0 && first <= 0xf4 ? 4
-                                                         : 0;
-  if (length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  if (length < 3) return length;
-  // Overlong forms, surrogates and what lies past the last code point.
-  const auto second = static_cast<unsigned char>(text[1]);
-  const bool bad = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                   (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return bad ? 0 : length;
-}
-
 /// Appends `text` as a JSON string; file names need not be UTF-8, JSON must.
 void append_string(std::string& json, std::string_view text) {
-  json += '"';
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0) {
-      json += "\\ufffd";
-    } else if (first == '"' || first == '\\') {
-      json += '\\';
-      json += text[0];
-    } else if (first < 0x20) {
-      fmt::format_to(std::back_inserter(json), "\\u{:04x}", first);
-    } else {
-      json += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  json += '"';
+  json += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void append_args(std::string& json, const TraceDetails& details) {
