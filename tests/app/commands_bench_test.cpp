@@ -8,32 +8,17 @@
 #include <thread>
 
 #include "app/process.h"
-#include "io/temporary_folder.h"
+#include "app/tiny_capture_suite.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Words = std::vector<std::string>;
 
-class BenchCommand : public ::testing::Test {
+class BenchCommand : public TinyCaptureSuite {
  protected:
-  static void SetUpTestSuite() {
-    capture_ = fs::temp_directory_path() / ("millrace_bench_capture_" + std::to_string(::getpid()));
-    fs::remove_all(capture_);
-    const Outcome made = run_millrace({"make-capture", capture_.string(), "--views", "9", "--size",
-                                       "48x36", "--samples", "1", "--points", "200"},
-                                      capture_ / "scratch");
-    ASSERT_EQ(made.exit_code, 0) << made.err;
-  }
-  static void TearDownTestSuite() { fs::remove_all(capture_); }
-
-  Words words(const Words& more) {
-    Words words = {"bench", capture_.string(), "-o", out().string(), "--device", "cpu"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
+  Words words(const Words& more) { return words_for("bench", out(), more); }
   Outcome bench(const Words& more) { return run_millrace(words(more), folder_ / "scratch"); }
   void expect_usage(const Words& more, const std::string& part) {
     const Outcome outcome = bench(more);
@@ -43,9 +28,6 @@ class BenchCommand : public ::testing::Test {
   }
   fs::path out() { return folder_ / "bench"; }
   json figures() { return json::parse(content_of(out() / "bench.json")); }
-
-  static inline fs::path capture_;
-  TemporaryFolder folder_;
 };
 
 TEST_F(BenchCommand, ComparesTwoConfigurationsAndLeavesTableFiguresAndPlot) {

@@ -11,39 +11,20 @@
 #include <thread>
 
 #include "app/process.h"
-#include "io/temporary_folder.h"
+#include "app/tiny_capture_suite.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Words = std::vector<std::string>;
 
-/// One tiny capture for all tests of the suite.
-class Train : public ::testing::Test {
+class Train : public TinyCaptureSuite {
  protected:
-  static void SetUpTestSuite() {
-    capture_ = fs::temp_directory_path() / ("millrace_train_capture_" + std::to_string(::getpid()));
-    fs::remove_all(capture_);
-    const Outcome made = run_millrace({"make-capture", capture_.string(), "--views", "9", "--size",
-                                       "48x36", "--samples", "1", "--points", "200"},
-                                      capture_ / "scratch");
-    ASSERT_EQ(made.exit_code, 0) << made.err;
-  }
-  static void TearDownTestSuite() { fs::remove_all(capture_); }
-
-  Words train_words(const Words& more) {
-    Words words = {"train", capture_.string(), "-o", out().string(), "--device", "cpu"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
+  Words train_words(const Words& more) { return words_for("train", out(), more); }
   Outcome train(const Words& more) { return run_millrace(train_words(more), folder_ / "scratch"); }
   fs::path out() { return folder_ / "run"; }
   json config() { return json::parse(content_of(out() / "config.json")); }
-
-  static inline fs::path capture_;
-  TemporaryFolder folder_;
 };
 
 std::vector<json> events_of(const std::string& text) {
