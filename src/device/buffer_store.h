@@ -61,7 +61,7 @@ class BufferStore {
   }
   /// The handle of a block for `bytes` (>= 1), contents undefined, that the command at `point` uses
   /// and no other command, so that the next one may have it. Error: OutOfMemory.
-  Result<uint64_t> scratch(uint64_t bytes, Point point, Point passed);
+  Result<uint64_t> take_scratch(uint64_t bytes, Point point, Point passed);
 
   MemoryStats stats() const { return pool_.stats(); }
   /// Calls visit(label, bytes asked for) for each live buffer.

@@ -1,0 +1,280 @@
+// StreamQueue: batches, what is kept back, and the end of batches.
+#include "backends/cuda/stream_queue.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "backends/cuda/event_wait.h"
+
+namespace millrace::cuda {
+namespace {
+
+// Batches and their lists that there is room for at once, so that nothing grows in some later step.
+constexpr size_t kBatchRoom = 64;
+constexpr size_t kReadbackRoom = 8;
+// Kernels named in a message.
+constexpr size_t kNamed = 8;
+
+const char* verb_of(Command::Kind kind) {
+  switch (kind) {
+    case Command::Kind::Kernel:
+      return "kernel";
+    case Command::Kind::Upload:
+      return "upload";
+    case Command::Kind::Download:
+      return "download";
+    case Command::Kind::Copy:
+      return "copy";
+    case Command::Kind::Fill:
+      return "fill";
+  }
+  return "command";
+}
+
+void describe(const Command& command, TimedCommand* timed) {
+  if (command.kind == Command::Kind::Kernel) {
+    timed->name = kernel_row(command.kernel).name;
+    timed->details = TraceDetails::at(command.site);
+    timed->details.number = {"threads", static_cast<double>(command.threads)};
+    return;
+  }
+  timed->name = verb_of(command.kind);
+  timed->details = {.number = {"bytes", static_cast<double>(command.bytes)}};
+}
+
+}  // namespace
+
+StreamQueue::StreamQueue(const CudaContext* context, const KernelLibrary* kernels,
+                         const CudaOptions& options, std::function<void()> idle)
+    : context_(context),
+      kernels_(kernels),
+      depth_(options.depth),
+      commands_per_batch_(options.commands_per_batch),
+      idle_(std::move(idle)),
+      events_(context),
+      timeline_(context, &events_),
+      thread_(&completion_, [this](Point before) { return pass_batch_blocking(before); }) {
+  in_flight_.reserve(kBatchRoom);
+  spare_.reserve(kBatchRoom);
+}
+
+// --- Recording ---
+
+void StreamQueue::record(const Command& command) {
+  std::lock_guard lock(mutex_);
+  if (fault_.happened() || abandoned_) {
+    if (command.ticket != nullptr) command.ticket->drop_reference();
+    return;
+  }
+  const Point point = next_point();
+  recorded_.store(point, std::memory_order_release);
+  if (command.kind == Command::Kind::Kernel) launches_.note(point, command.kernel, command.site);
+  if (kept_.empty() && has_room(command)) {
+    issue_command(command, point);
+    return;
+  }
+  // The end of a batch makes room, so what is in the driver has to be in a closed one.
+  if (open_ != nullptr) end_batch();
+  if (!fault_.happened()) {
+    kept_.push_back(command);
+  } else if (command.ticket != nullptr) {
+    command.ticket->drop_reference();
+  }
+}
+
+Point StreamQueue::close_batch() {
+  std::lock_guard lock(mutex_);
+  if (open_ != nullptr) end_batch();
+  return last_recorded();
+}
+
+bool StreamQueue::has_room(const Command& command) const {
+  return calls_in_flight_ == 0 || calls_in_flight_ + n_driver_calls(*kernels_, command) <= depth_;
+}
+
+bool StreamQueue::open_batch(Point before) {
+  if (spare_.empty()) {
+    open_ = std::make_unique<Batch>();
+    open_->readbacks.reserve(kReadbackRoom);
+  } else {
+    open_ = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  open_->before_point = open_->last_point = before;
+  open_->n_commands = open_->n_calls = 0;
+  Status status = Status::Ok;
+  open_->begin = events_.record(&status);
+  if (open_->begin != nullptr) return true;
+  put_aside(std::move(open_));
+  stop(status, nullptr, retired_, before);
+  return false;
+}
+
+void StreamQueue::issue_command(const Command& command, Point point) {
+  context_->use();
+  TicketState* const ticket = command.ticket;
+  if (open_ == nullptr && !open_batch(point - 1)) {
+    if (ticket != nullptr) ticket->drop_reference();
+    return;
+  }
+  const bool timed = trace_.load(std::memory_order_acquire) != nullptr;
+  TimedCommand times;
+  Status status = Status::Ok;
+  if (timed) times.begin = events_.record(&status);
+  if (status == Status::Ok) status = issue(*context_, *kernels_, command);
+  if (timed && status == Status::Ok) times.end = events_.record(&status);
+  if (status != Status::Ok) {
+    if (ticket != nullptr) ticket->drop_reference();
+    stop(status, &command, retired_, point);
+    return;
+  }
+  if (timed) {
+    describe(command, &times);
+    open_->timed.push_back(times);
+  }
+  if (ticket != nullptr) {
+    open_->readbacks.push_back({ticket, reinterpret_cast<const std::byte*>(command.to)});
+  }
+  const uint32_t n_calls = n_driver_calls(*kernels_, command);
+  open_->last_point = point;
+  open_->n_calls += n_calls;
+  calls_in_flight_ += n_calls;
+  // A ticket is looked at without a call to the device, so nothing else would close its batch.
+  if (++open_->n_commands >= commands_per_batch_ || ticket != nullptr) end_batch();
+}
+
+void StreamQueue::end_batch() {
+  const Point last = open_->last_point;
+  const Status status = try_end_batch();
+  if (status != Status::Ok) stop(status, nullptr, retired_, last);
+}
+
+Status StreamQueue::try_end_batch() {
+  context_->use();
+  Status status = Status::Ok;
+  open_->end = events_.record(&status);
+  if (status == Status::Ok) {
+    in_flight_.push_back(std::move(open_));
+    thread_.wake();
+  } else {
+    calls_in_flight_ -= open_->n_calls;
+    put_aside(std::move(open_));
+  }
+  return status;
+}
+
+void StreamQueue::issue_kept() {
+  while (!kept_.empty() && has_room(kept_.front())) {
+    const Command command = kept_.front();
+    const Point point = last_recorded() - kept_.size() + 1;
+    kept_.pop_front();
+    issue_command(command, point);
+  }
+  if (open_ != nullptr) end_batch();
+}
+
+void StreamQueue::put_aside(std::unique_ptr<Batch> batch) {
+  for (const Readback& readback : batch->readbacks) readback.ticket->drop_reference();
+  batch->readbacks.clear();
+  batch->timed.clear();
+  spare_.push_back(std::move(batch));
+}
+
+// --- Faults and the end ---
+
+std::string StreamQueue::fault_text(Status status, const Command* command, Point after,
+                                    Point last) const {
+  const std::string text = context_->driver.text(status);
+  if (command != nullptr && !is_sticky(status)) {
+    if (command->kind != Command::Kind::Kernel) {
+      return fmt::format("cuda device: {} of {} bytes failed: {}", verb_of(command->kind),
+                         command->bytes, text);
+    }
+    return fmt::format("kernel {} queued at {}:{} failed: {}", kernel_row(command->kernel).name,
+                       command->site.file_name(), command->site.line(), text);
+  }
+  const std::string suspects = launches_.between(after, last, kNamed);
+  const std::string help =
+      commands_per_batch_ == 1 ? "" : ". The device id cuda:N,check finds out which";
+  return fmt::format("the device was lost: {}; the fault is in this work: {}{}", text, suspects,
+                     help);
+}
+
+void StreamQueue::stop(Status status, const Command* command, Point after, Point last) {
+  const ErrorCode code = context_->driver.error(status, "").code;
+  fault_.set({code, fault_text(status, command, after, last)});
+  drop_kept();
+  // What came before a command that the driver refused still runs.
+  if (open_ != nullptr) try_end_batch();
+  thread_.wake();
+}
+
+void StreamQueue::drop_kept() {
+  for (const Command& command : kept_) {
+    if (command.ticket != nullptr) command.ticket->drop_reference();
+  }
+  kept_.clear();
+}
+
+void StreamQueue::abandon() {
+  std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  drop_kept();
+  thread_.wake();
+}
+
+std::string StreamQueue::unfinished(size_t most) const {
+  std::lock_guard lock(mutex_);
+  return launches_.between(completion_.passed(), last_recorded(), most);
+}
+
+void StreamQueue::add_times(QueueStats* stats) const {
+  std::lock_guard lock(mutex_);
+  stats->busy_ns += timeline_.busy_ns();
+  stats->dry_ns += timeline_.dry_ns();
+}
+
+// --- Completion ---
+
+Batch* StreamQueue::oldest_batch() {
+  std::lock_guard lock(mutex_);
+  return in_flight_.empty() ? nullptr : in_flight_.front().get();
+}
+
+Point StreamQueue::pass_batch_blocking(Point before) {
+  Batch* const batch = oldest_batch();
+  if (batch == nullptr) {
+    // Nothing that is recorded after a fault or the end has an effect, and nobody may wait for it.
+    if (fault_.happened() || abandoned_) return last_recorded();
+    idle_();
+    return before;
+  }
+  const Status status = wait_for_event_blocking(*context_, batch->end);
+  if (status == Status::Ok && !abandoned_) {
+    for (const Readback& readback : batch->readbacks) {
+      const std::span<std::byte> storage = readback.ticket->storage();
+      if (!storage.empty()) std::memcpy(storage.data(), readback.from, storage.size());
+      readback.ticket->set_ready();
+    }
+  }
+  return retire_oldest(status);
+}
+
+Point StreamQueue::retire_oldest(Status status) {
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<Batch> batch = std::move(in_flight_.front());
+  in_flight_.erase(in_flight_.begin());
+  const Point last = retired_ = batch->last_point;
+  calls_in_flight_ -= batch->n_calls;
+  if (status == Status::Ok) {
+    timeline_.add(batch.get(), trace_.load(std::memory_order_acquire));
+  } else {
+    stop(status, nullptr, batch->before_point, last);
+  }
+  put_aside(std::move(batch));
+  issue_kept();
+  return in_flight_.empty() && fault_.happened() ? last_recorded() : last;
+}
+
+}  // namespace millrace::cuda
