@@ -1,5 +1,5 @@
-// A random program of uploads, fills, copies, kernels, snapshots, releases and allocations, and what
-// each snapshot of it must hold.
+// A random program of uploads, fills, copies, kernels, snapshots, releases and allocations, and
+// what each snapshot of it must hold.
 #pragma once
 
 #include <algorithm>

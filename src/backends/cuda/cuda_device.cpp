@@ -37,10 +37,29 @@ struct Parts {
 
 /// Parts of devices whose work did not end in time. The driver still uses them; nothing can stop
 /// it.
-std::vector<std::unique_ptr<Parts>>& abandoned_parts() {
-  static auto* const kAll = new std::vector<std::unique_ptr<Parts>>;
-  return *kAll;
-}
+class Abandoned {
+ public:
+  void add(std::unique_ptr<Parts> parts) {
+    std::lock_guard lock(mutex_);
+    all_.push_back(std::move(parts));
+  }
+  /// Lets go of what has ended after all.
+  void tidy() {
+    std::lock_guard lock(mutex_);
+    std::erase_if(all_, [](const std::unique_ptr<Parts>& parts) {
+      return parts->queue->completion().passed() >= parts->queue->last_recorded();
+    });
+  }
+  /// The program's only one, which no exit destroys.
+  static Abandoned& instance() {
+    static auto* const kInstance = new Abandoned;
+    return *kInstance;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Parts>> all_;
+};
 
 class CudaDevice final : public Device {
  public:
@@ -122,7 +141,7 @@ CudaDevice::~CudaDevice() {
   if (ended) return;
   ledger_.set_trace(nullptr);
   queue_.set_trace(nullptr);
-  abandoned_parts().push_back(std::move(parts_));
+  Abandoned::instance().add(std::move(parts_));
 }
 
 Result<BufferId> CudaDevice::allocate(uint64_t bytes, const char* label) {
@@ -315,6 +334,7 @@ QueueStats CudaDevice::queue() const {
 Result<std::unique_ptr<Device>> open(const std::string& argument) {
   MILLRACE_ASSIGN(const CudaOptions options, parse_options(argument));
   MILLRACE_ASSIGN(const Driver* const driver, Driver::open());
+  Abandoned::instance().tidy();
   MILLRACE_ASSIGN(DeviceInfo info, describe(*driver, options.ordinal));
   auto parts = std::make_unique<Parts>(*driver, options);
   MILLRACE_ASSIGN(parts->context, CudaContext::open(*driver, options.ordinal));
@@ -326,12 +346,9 @@ Result<std::unique_ptr<Device>> open(const std::string& argument) {
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : info.memory_bytes;
   info.memory_bytes = limit;
   parts->store = std::make_unique<BufferStore>(parts->memory.get(), limit, Block{}, "cuda device");
-  Parts* const all = parts.get();
-  parts->queue =
-      std::make_unique<StreamQueue>(all->context.get(), all->kernels.get(), options, [all] {
-        all->uploads->free_unused_blocking();
-        all->downloads->free_unused_blocking();
-      });
+  parts->queue = std::make_unique<StreamQueue>(
+      parts->context.get(), parts->kernels.get(), options,
+      std::vector<PinnedStaging*>{parts->uploads.get(), parts->downloads.get()});
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(info), std::move(parts)));
 }
 

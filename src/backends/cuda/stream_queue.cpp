@@ -46,12 +46,12 @@ void describe(const Command& command, TimedCommand* timed) {
 }  // namespace
 
 StreamQueue::StreamQueue(const CudaContext* context, const KernelLibrary* kernels,
-                         const CudaOptions& options, std::function<void()> idle)
+                         const CudaOptions& options, std::vector<PinnedStaging*> staging)
     : context_(context),
       kernels_(kernels),
       depth_(options.depth),
       commands_per_batch_(options.commands_per_batch),
-      idle_(std::move(idle)),
+      staging_(std::move(staging)),
       events_(context),
       timeline_(context, &events_),
       thread_(&completion_, [this](Point before) { return pass_batch_blocking(before); }) {
@@ -247,7 +247,7 @@ Point StreamQueue::pass_batch_blocking(Point before) {
   if (batch == nullptr) {
     // Nothing that is recorded after a fault or the end has an effect, and nobody may wait for it.
     if (fault_.happened() || abandoned_) return last_recorded();
-    idle_();
+    for (PinnedStaging* const staging : staging_) staging->free_unused_blocking();
     return before;
   }
   const Status status = wait_for_event_blocking(*context_, batch->end);

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "backends/cuda/batch.h"
 #include "backends/cuda/command.h"
+#include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/cuda_options.h"
 #include "backends/cuda/fault.h"
 #include "backends/cuda/issue.h"
@@ -31,7 +31,7 @@ class StreamQueue {
   /// The pointers must outlive the queue. `idle` is called on the completion thread each time
   /// nothing is in the driver any more; it may wait.
   StreamQueue(const CudaContext* context, const KernelLibrary* kernels, const CudaOptions& options,
-              std::function<void()> idle);
+              std::vector<PinnedStaging*> staging);
   /// All commands must have passed or been dropped.
   ~StreamQueue() = default;
   StreamQueue(const StreamQueue&) = delete;
@@ -80,7 +80,7 @@ class StreamQueue {
   const KernelLibrary* kernels_;
   const uint32_t depth_;
   const uint32_t commands_per_batch_;
-  std::function<void()> idle_;
+  const std::vector<PinnedStaging*> staging_;
   std::atomic<Point> recorded_ = 0;
   std::atomic<TraceRecorder*> trace_ = nullptr;
   std::atomic<bool> abandoned_ = false;

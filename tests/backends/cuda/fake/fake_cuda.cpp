@@ -217,8 +217,8 @@ Status fake_event_elapsed_time(float* ms, Event begin, Event end) {
 
 // --- Memory ---
 
-// A real driver's plain allocation, its freeing and all pinned memory may stop the caller until the
-// device is idle.
+// A real driver's plain allocation and freeing, and its freeing of pinned memory, may stop the
+// caller until the device is idle.
 Status fake_memory_allocate(DevicePointer* pointer, size_t bytes) {
   engine().count_stop_if_busy();
   uint64_t address = 0;
@@ -237,7 +237,6 @@ Status fake_memory_free(DevicePointer pointer) {
   return engine().free(&engine().device_blocks, pointer);
 }
 Status fake_host_allocate(void** pointer, size_t bytes, unsigned) {
-  engine().count_stop_if_busy();
   uint64_t address = 0;
   const Status status = engine().allocate(bytes, &engine().pinned_blocks, &address);
   *pointer = reinterpret_cast<void*>(address);

@@ -1,6 +1,7 @@
 // The fake stream's thread and memory.
 #include "backends/cuda/fake/stream_engine.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr size_t kQueueDepth = 1024;
 constexpr int kPoison = 0xcd;
+constexpr size_t kPoisoned = size_t{1} << 20;  // bytes at the beginning of a block
 
 }  // namespace
 
@@ -89,7 +91,7 @@ Status StreamEngine::allocate(uint64_t bytes, BlockMap* blocks, uint64_t* addres
   ++counts.allocations;
   if (allocation_rule.applies()) return Status::OutOfMemory;
   void* block = ::operator new (bytes, std::align_val_t{512});
-  std::memset(block, kPoison, bytes);
+  std::memset(block, kPoison, std::min<size_t>(bytes, kPoisoned));
   *address = reinterpret_cast<uint64_t>(block);
   (*blocks)[*address] = bytes;
   return Status::Ok;
