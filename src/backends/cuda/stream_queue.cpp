@@ -13,8 +13,16 @@ namespace {
 // Batches and their lists that there is room for at once, so that nothing grows in some later step.
 constexpr size_t kBatchRoom = 64;
 constexpr size_t kReadbackRoom = 8;
+// The batches of a few steps, so that none is made in some later one.
+constexpr size_t kFirstBatches = 32;
 // Kernels named in a message.
 constexpr size_t kNamed = 8;
+
+std::unique_ptr<Batch> make_batch() {
+  auto batch = std::make_unique<Batch>();
+  batch->readbacks.reserve(kReadbackRoom);
+  return batch;
+}
 
 const char* verb_of(Command::Kind kind) {
   switch (kind) {
@@ -57,6 +65,7 @@ StreamQueue::StreamQueue(const CudaContext* context, const KernelLibrary* kernel
       thread_(&completion_, [this](Point before) { return pass_batch_blocking(before); }) {
   in_flight_.reserve(kBatchRoom);
   spare_.reserve(kBatchRoom);
+  while (spare_.size() < kFirstBatches) spare_.push_back(make_batch());
 }
 
 // --- Recording ---
@@ -95,8 +104,7 @@ bool StreamQueue::has_room(const Command& command) const {
 
 bool StreamQueue::open_batch(Point before) {
   if (spare_.empty()) {
-    open_ = std::make_unique<Batch>();
-    open_->readbacks.reserve(kReadbackRoom);
+    open_ = make_batch();
   } else {
     open_ = std::move(spare_.back());
     spare_.pop_back();

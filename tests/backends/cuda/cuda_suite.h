@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/cuda/cpu_runner.h"
+#include "backends/cuda/fake/fake_cuda.h"
 #include "device/device_helpers.h"
 
 namespace millrace::cuda {
@@ -19,7 +19,6 @@ class CudaSuite : public ::testing::Test {
   void SetUp() override {
     if (fake != nullptr) {
       fake->reset();
-      fake->set_runner(&fake::run_cpu_kernel);
       before_ = fake->counts();
     }
     if (list_devices().empty()) {

@@ -81,7 +81,6 @@ class StreamEngine {
   bool may_run() const;
 
   std::deque<Item> items_;
-  bool running_ = false;
   bool stopping_ = false;
   std::thread thread_;  // last
 };

@@ -1,11 +1,11 @@
-// Argument blocks as calls of CPU kernels.
-#include "backends/cuda/cpu_runner.h"
-
+// Runs the CPU kernels in place of GPU code on the fake CUDA driver, in every binary that links
+// this.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "backends/cuda/fake/fake_cuda.h"
 #include "base/result.h"
 #include "device/argument_block.h"
 #include "kernels/gpu_plan.h"
@@ -31,8 +31,7 @@ KernelId kernel_that_ends_with(std::string_view entry, uint32_t pass) {
   return KernelId::kCount;
 }
 
-}  // namespace
-
+/// A Runner: the last pass of a kernel's plan runs its CPU twin, the others nothing.
 Status run_cpu_kernel(const char* entry, const std::byte* arguments, size_t bytes,
                       uint32_t groups) {
   ArgumentBlock::Head head;
@@ -65,4 +64,11 @@ Status run_cpu_kernel(const char* entry, const std::byte* arguments, size_t byte
   return Status::Ok;
 }
 
+[[maybe_unused]] const bool kIsRunner = [] {
+  FakeCuda* const fake = fake_cuda();
+  if (fake != nullptr) fake->set_runner(&run_cpu_kernel);
+  return fake != nullptr;
+}();
+
+}  // namespace
 }  // namespace millrace::cuda::fake
