@@ -13,8 +13,8 @@ std::string LaunchLog::between(Point after, Point last, size_t most) const {
     if (entry.point <= after || entry.point > last) continue;
     if (n_found++ >= most) continue;
     if (!text.empty()) text += ", ";
-    text += fmt::format("{} queued at {}:{}", kernel_row(entry.kernel).name, entry.site.file_name(),
-                        entry.site.line());
+    text += fmt::format("{} queued at {}", kernel_row(entry.kernel).name,
+                        source_place(entry.site.file_name(), entry.site.line()));
   }
   if (n_found == 0) return "no kernel";
   if (n_found > most) text += fmt::format(" and {} more", n_found - most);

@@ -6,8 +6,22 @@ namespace {
 
 // Events that the lists have room for at once, so that they do not grow in some later step.
 constexpr size_t kRoom = 256;
+constexpr size_t kFirstEvents = 64;
 
 }  // namespace
+
+EventPool::EventPool(const CudaContext* context) : context_(context) {
+  context_->use();
+  free_.reserve(kRoom);
+  all_.reserve(kRoom);
+  for (size_t i = 0; i < kFirstEvents; ++i) {
+    Event event = nullptr;
+    // A failure comes back where an event is needed.
+    if (context_->driver.event_create(&event, kEventBlockingSync) != Status::Ok) break;
+    all_.push_back(event);
+    free_.push_back(event);
+  }
+}
 
 EventPool::~EventPool() {
   context_->use();
@@ -17,8 +31,6 @@ EventPool::~EventPool() {
 Event EventPool::record(Status* status) {
   Event event = nullptr;
   if (free_.empty()) {
-    free_.reserve(kRoom);
-    all_.reserve(kRoom);
     *status = context_->driver.event_create(&event, kEventBlockingSync);
     if (*status != Status::Ok) return nullptr;
     all_.push_back(event);

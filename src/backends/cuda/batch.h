@@ -13,7 +13,7 @@ namespace millrace::cuda {
 /// Events that are used again. All of them take times, and a wait for one sleeps.
 class EventPool {
  public:
-  explicit EventPool(const CudaContext* context) : context_(context) {}
+  explicit EventPool(const CudaContext* context);
   ~EventPool();
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;

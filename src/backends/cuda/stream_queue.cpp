@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "backends/cuda/event_wait.h"
@@ -15,6 +16,9 @@ constexpr size_t kBatchRoom = 64;
 constexpr size_t kReadbackRoom = 8;
 // The batches of a few steps, so that none is made in some later one.
 constexpr size_t kFirstBatches = 32;
+// Where nothing else is in flight the device may be about to run dry, which is seen between batches
+// only.
+constexpr uint32_t kThinBatch = 8;
 // Kernels named in a message.
 constexpr size_t kNamed = 8;
 
@@ -149,7 +153,11 @@ void StreamQueue::issue_command(const Command& command, Point point) {
   open_->n_calls += n_calls;
   calls_in_flight_ += n_calls;
   // A ticket is looked at without a call to the device, so nothing else would close its batch.
-  if (++open_->n_commands >= commands_per_batch_ || ticket != nullptr) end_batch();
+  if (++open_->n_commands >= batch_limit() || ticket != nullptr) end_batch();
+}
+
+uint32_t StreamQueue::batch_limit() const {
+  return in_flight_.empty() ? std::min(kThinBatch, commands_per_batch_) : commands_per_batch_;
 }
 
 void StreamQueue::end_batch() {

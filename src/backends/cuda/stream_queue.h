@@ -61,6 +61,8 @@ class StreamQueue {
   void issue_command(const Command& command, Point point);
   bool open_batch(Point before);
   void end_batch();
+  /// Commands that the open batch may have.
+  uint32_t batch_limit() const;
   /// Ends the open batch, or drops it where the driver takes no event any more.
   Status try_end_batch();
   void issue_kept();
