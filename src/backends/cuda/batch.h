@@ -43,9 +43,8 @@ struct TimedCommand {
   TraceDetails details;
 };
 
-/// Commands (before_point, last_point] of the timeline. Used again, with its lists' memory.
+/// Commands up to last_point of the timeline. Used again, with its lists' memory.
 struct Batch {
-  Point before_point = 0;
   Point last_point = 0;
   uint32_t n_commands = 0;
   uint32_t n_calls = 0;  // into the driver

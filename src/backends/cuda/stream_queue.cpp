@@ -113,13 +113,13 @@ bool StreamQueue::open_batch(Point before) {
     open_ = std::move(spare_.back());
     spare_.pop_back();
   }
-  open_->before_point = open_->last_point = before;
+  open_->last_point = before;
   open_->n_commands = open_->n_calls = 0;
   Status status = Status::Ok;
   open_->begin = events_.record(&status);
   if (open_->begin != nullptr) return true;
   put_aside(std::move(open_));
-  stop(status, nullptr, retired_, before);
+  stop(status, nullptr);
   return false;
 }
 
@@ -138,7 +138,7 @@ void StreamQueue::issue_command(const Command& command, Point point) {
   if (timed && status == Status::Ok) times.end = events_.record(&status);
   if (status != Status::Ok) {
     if (ticket != nullptr) ticket->drop_reference();
-    stop(status, &command, retired_, point);
+    stop(status, &command);
     return;
   }
   if (timed) {
@@ -161,9 +161,8 @@ uint32_t StreamQueue::batch_limit() const {
 }
 
 void StreamQueue::end_batch() {
-  const Point last = open_->last_point;
   const Status status = try_end_batch();
-  if (status != Status::Ok) stop(status, nullptr, retired_, last);
+  if (status != Status::Ok) stop(status, nullptr);
 }
 
 Status StreamQueue::try_end_batch() {
@@ -199,8 +198,7 @@ void StreamQueue::put_aside(std::unique_ptr<Batch> batch) {
 
 // --- Faults and the end ---
 
-std::string StreamQueue::fault_text(Status status, const Command* command, Point after,
-                                    Point last) const {
+std::string StreamQueue::fault_text(Status status, const Command* command) const {
   const std::string text = context_->driver.text(status);
   if (command != nullptr && !is_sticky(status)) {
     if (command->kind != Command::Kind::Kernel) {
@@ -210,16 +208,18 @@ std::string StreamQueue::fault_text(Status status, const Command* command, Point
     return fmt::format("kernel {} queued at {}:{} failed: {}", kernel_row(command->kernel).name,
                        command->site.file_name(), command->site.line(), text);
   }
-  const std::string suspects = launches_.between(after, last, kNamed);
+  // A lost context answers for every event alike, so that all that is in the driver is suspect.
+  const Point issued = last_recorded() - kept_.size();
+  const std::string suspects = launches_.between(retired_, issued, kNamed);
   const std::string help =
       commands_per_batch_ == 1 ? "" : ". The device id cuda:N,check finds out which";
   return fmt::format("the device was lost: {}; the fault is in this work: {}{}", text, suspects,
                      help);
 }
 
-void StreamQueue::stop(Status status, const Command* command, Point after, Point last) {
+void StreamQueue::stop(Status status, const Command* command) {
   const ErrorCode code = context_->driver.error(status, "").code;
-  fault_.set({code, fault_text(status, command, after, last)});
+  fault_.set({code, fault_text(status, command)});
   drop_kept();
   // What came before a command that the driver refused still runs.
   if (open_ != nullptr) try_end_batch();
@@ -281,13 +281,14 @@ Point StreamQueue::retire_oldest(Status status) {
   std::lock_guard lock(mutex_);
   std::unique_ptr<Batch> batch = std::move(in_flight_.front());
   in_flight_.erase(in_flight_.begin());
-  const Point last = retired_ = batch->last_point;
+  const Point last = batch->last_point;
   calls_in_flight_ -= batch->n_calls;
   if (status == Status::Ok) {
     timeline_.add(batch.get(), trace_.load(std::memory_order_acquire));
   } else {
-    stop(status, nullptr, batch->before_point, last);
+    stop(status, nullptr);
   }
+  retired_ = last;
   put_aside(std::move(batch));
   issue_kept();
   return in_flight_.empty() && fault_.happened() ? last_recorded() : last;

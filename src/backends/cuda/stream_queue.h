@@ -67,9 +67,9 @@ class StreamQueue {
   Status try_end_batch();
   void issue_kept();
   /// Stops the device for `status`, which the driver gave for `command`, or, where that is null,
-  /// for work with points in (after, last].
-  void stop(Status status, const Command* command, Point after, Point last);
-  std::string fault_text(Status status, const Command* command, Point after, Point last) const;
+  /// for some of the work it has.
+  void stop(Status status, const Command* command);
+  std::string fault_text(Status status, const Command* command) const;
   void drop_kept();
   void put_aside(std::unique_ptr<Batch> batch);
 
