@@ -3,9 +3,27 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cctype>
+#include <fstream>
 
 namespace millrace::cuda {
+namespace {
+
+/// ", driver 580.95" where the system says so: the driver library tells its interface's version
+/// only.
+std::string driver_release() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string word;
+  while (file >> word) {
+    if (!word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) != 0 &&
+        word.find('.') != std::string::npos) {
+      return ", driver " + word;
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 Result<DeviceInfo> describe(const Driver& driver, int ordinal) {
   int n_devices = 0;
@@ -31,8 +49,8 @@ Result<DeviceInfo> describe(const Driver& driver, int ordinal) {
                             "read the compute capability"));
   return DeviceInfo{.id = fmt::format("cuda:{}", ordinal),
                     .name = name,
-                    .driver = fmt::format("CUDA {}.{}, compute {}.{}", version / 1000,
-                                          version % 1000 / 10, major, minor),
+                    .driver = fmt::format("CUDA {}.{}{}, compute {}.{}", version / 1000,
+                                          version % 1000 / 10, driver_release(), major, minor),
                     .memory_bytes = bytes};
 }
 

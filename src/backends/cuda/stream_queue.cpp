@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "backends/cuda/event_wait.h"
@@ -180,13 +181,15 @@ Status StreamQueue::try_end_batch() {
 }
 
 void StreamQueue::issue_kept() {
+  const bool any = !kept_.empty();
   while (!kept_.empty() && has_room(kept_.front())) {
     const Command command = kept_.front();
     const Point point = last_recorded() - kept_.size() + 1;
     kept_.pop_front();
     issue_command(command, point);
   }
-  if (open_ != nullptr) end_batch();
+  // With nothing in flight the device is at the open batch, whose end is to be seen.
+  if (open_ != nullptr && (any || in_flight_.empty())) end_batch();
 }
 
 void StreamQueue::put_aside(std::unique_ptr<Batch> batch) {
@@ -211,8 +214,7 @@ std::string StreamQueue::fault_text(Status status, const Command* command) const
   // A lost context answers for every event alike, so that all that is in the driver is suspect.
   const Point issued = last_recorded() - kept_.size();
   const std::string suspects = launches_.between(retired_, issued, kNamed);
-  const std::string help =
-      commands_per_batch_ == 1 ? "" : ". The device id cuda:N,check finds out which";
+  const std::string help = depth_ == 1 ? "" : ". The device id cuda:N,check finds out which";
   return fmt::format("the device was lost: {}; the fault is in this work: {}{}", text, suspects,
                      help);
 }

@@ -177,6 +177,16 @@ TEST_F(CudaDevice, CountsLaunchesAndTimes) {
   device->release(t);
 }
 
+TEST_F(CudaDevice, TheTimeBetweenBatchesWithNothingQueuedIsDry) {
+  const BufferId t = holding({0});
+  for (int i = 0; i < 100; ++i) {
+    add(*device, whole(t, 4), 1).or_raise();
+    wait(device->submit()).or_raise();
+  }
+  EXPECT_GT(device->queue().dry_ns, 0u);
+  device->release(t);
+}
+
 TEST_F(CudaDevice, ATraceHoldsEachCommandWhenItRan) {
   TraceRecorder trace;
   device->set_trace(&trace);
