@@ -229,10 +229,10 @@ void StreamQueue::stop(Status status, const Command* command) {
 }
 
 void StreamQueue::drop_kept() {
-  for (const Command& command : kept_) {
-    if (command.ticket != nullptr) command.ticket->drop_reference();
+  for (; !kept_.empty(); kept_.pop_front()) {
+    TicketState* const ticket = kept_.front().ticket;
+    if (ticket != nullptr) ticket->drop_reference();
   }
-  kept_.clear();
 }
 
 void StreamQueue::abandon() {

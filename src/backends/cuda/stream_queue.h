@@ -2,14 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/batch.h"
-#include "backends/cuda/command.h"
+#include "backends/cuda/command_ring.h"
 #include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/cuda_options.h"
 #include "backends/cuda/fault.h"
@@ -96,7 +95,7 @@ class StreamQueue {
   std::vector<std::unique_ptr<Batch>> in_flight_;  // oldest first; the oldest belongs to the
                                                    // completion thread while it waits for it
   std::vector<std::unique_ptr<Batch>> spare_;
-  std::deque<Command> kept_;  // recorded last, not in the driver; then no batch is open
+  CommandRing kept_;  // recorded last, not in the driver; then no batch is open
   uint32_t calls_in_flight_ = 0;
   Point retired_ = 0;  // of the newest batch that passed; Completion learns of it a little later
 
