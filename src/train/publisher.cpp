@@ -75,7 +75,7 @@ void Publisher::rendered(const RenderedView& view) {
     waiting_bytes_ += bytes;
   }
   post([this, view, bytes, seconds = seconds.count()] {
-    const Result<void> scored = score(view, seconds);
+    const Result<void> scored = score_blocking(view, seconds);
     std::lock_guard lock(mutex_);
     waiting_bytes_ -= bytes;
     return scored;
@@ -116,7 +116,7 @@ Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   return {};
 }
 
-Result<void> Publisher::score(const RenderedView& view, double seconds) {
+Result<void> Publisher::score_blocking(const RenderedView& view, double seconds) {
   const TraceSpan span(device_.ledger().trace(), TraceTrack::Phases, "score");
   const auto n_views = static_cast<uint32_t>(setup_.eval_views.size());
   if (view.view == 0) {

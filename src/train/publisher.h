@@ -62,7 +62,7 @@ class Publisher {
   void post(std::function<Result<void>()> job);
   void report(Report report);  // from the worker
   Result<void> save(uint32_t steps, const ModelSnapshot& snapshot);
-  Result<void> score(const RenderedView& view, double seconds);
+  Result<void> score_blocking(const RenderedView& view, double seconds);
   void publish(Evaluation evaluation);
 
   const Setup setup_;

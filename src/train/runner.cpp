@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 
-#include "base/philox.h"
 #include "device/test_hooks.h"
 #include "device/trace.h"
 
@@ -15,8 +14,6 @@ namespace millrace {
 namespace {
 
 constexpr uint32_t kMaxRetries = 8;
-constexpr uint64_t kGrowthFloor = 65536;  // instances
-constexpr uint64_t kMostInstances = 1ull << 30;
 constexpr uint32_t kPrefetchSteps = 16;
 
 const char* name_of(TransactionKind kind) {
@@ -48,12 +45,6 @@ bool has_frame(uint64_t transaction) {
   return kind == TransactionKind::Step || kind == TransactionKind::Eval;
 }
 
-uint64_t grown(uint64_t need) { return std::max(need + need / 4, need + kGrowthFloor); }
-
-uint64_t instances_within(uint64_t bytes) {
-  return std::max<uint64_t>(bytes / instance_bytes(/*with_gradients=*/true), 1);
-}
-
 }  // namespace
 
 Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& scale,
@@ -67,19 +58,14 @@ Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& sc
       sizes_(std::move(sizes)),
       n_train_views_(static_cast<uint32_t>(sizes_.size())),
       sampler_(options.seed, n_train_views_),
-      view_instances_(sizes_.size()),
-      view_rows_(sizes_.size()),
-      view_bands_(sizes_.size(), 1),
-      forced_used_(options.test_capacity.size()) {}
+      room_(device, options, state.workspace, sizes_.size()) {}
 
 void Runner::plan_outputs(OutputPlan plan, const std::vector<FrameSize>& eval_sizes,
                           RunSink* sink) {
   sink_ = sink;
   sizes_.resize(n_train_views_);
   sizes_.insert(sizes_.end(), eval_sizes.begin(), eval_sizes.end());
-  view_instances_.resize(sizes_.size());
-  view_rows_.resize(sizes_.size());
-  view_bands_.resize(sizes_.size(), 1);
+  room_.set_view_count(sizes_.size());
   plan.n_eval_views = static_cast<uint32_t>(eval_sizes.size());
   schedule_.plan_outputs(std::move(plan));
   if (kind_of(next_) == TransactionKind::Step) next_ = schedule_.first(step_of(next_));
@@ -190,8 +176,8 @@ Result<void> Runner::record_frame_blocking(Pending& pending) {
     pending.view = n_train_views_ + index_of(pending.transaction);
     if (sink_) MILLRACE_TRY(sink_->make_room_blocking());
   }
-  pending.n_bands = ensure_instance_room(pending.view);
-  const uint64_t capacity = attempt_capacity(pending.transaction, pending.view);
+  pending.n_bands = room_.ensure(pending.view, row_bound());
+  const uint64_t capacity = room_.attempt_capacity(pending.transaction, pending.view);
   pending.step =
       upload_step_block(device_, schedule_.block(pending.transaction, epoch_, pending.view));
   const StepInputs inputs = {pending.step, pending.target, sizes_[pending.view], capacity,
@@ -225,79 +211,6 @@ void Runner::prefetch_ahead(uint32_t step) {
     views[ahead] = sampler_.view_of(step + 1 + ahead);
   }
   photographs_.prefetch(views);
-}
-
-// Tests may cut the capacity of the first attempt of a frame that finds the gate open. Placement
-// stays as it is.
-uint64_t Runner::attempt_capacity(uint64_t transaction, uint32_t view) {
-  const uint32_t step = step_of(transaction);
-  const bool trains = kind_of(transaction) == TransactionKind::Step;
-  for (size_t i = 0; trains && i < options_.test_capacity.size(); ++i) {
-    if (options_.test_capacity[i].step != step || forced_used_[i]) continue;
-    forced_used_[i] = true;
-    return std::max<uint64_t>(options_.test_capacity[i].capacity, 1);
-  }
-  const bool is_new = random_drawn_ == kNoTransaction || transaction > random_drawn_;
-  if (options_.test_capacity_random > 0 && is_new) {
-    random_drawn_ = transaction;
-    const auto row = static_cast<uint32_t>(transaction);
-    const auto words = philox(options_.seed, step, RandomPurpose::TestCapacity, row);
-    if (uniform_open(words[0]) < options_.test_capacity_random) {
-      const uint64_t need = std::max<uint64_t>(view_instances_[view], 1);
-      return 1 + static_cast<uint64_t>(uniform_open(words[1]) * static_cast<float>(need));
-    }
-  }
-  return 0;
-}
-
-// What the budget, the device's memory and 32-bit slots leave for instances.
-uint64_t Runner::instance_limit() const {
-  uint64_t limit = kMostInstances;
-  if (options_.instance_budget > 0)
-    limit = std::min(limit, instances_within(options_.instance_budget));
-  const MemoryStats memory = device_.memory();
-  const uint64_t total = device_.info().memory_bytes;
-  const uint64_t ours = state_.workspace.instances.capacity * instance_bytes(true);
-  const uint64_t others = memory.in_use_bytes - std::min(ours, memory.in_use_bytes);
-  if (total > 0)
-    limit = std::min(limit, instances_within((total - std::min(others, total)) / 10 * 9));
-  return limit;
-}
-
-// The view's high-water mark, scaled by how much the model has grown since, and a quarter.
-uint64_t Runner::predicted_instances(uint32_t view) const {
-  if (view_rows_[view] == 0) return 0;
-  const double growth = static_cast<double>(row_bound()) / static_cast<double>(view_rows_[view]);
-  return static_cast<uint64_t>(static_cast<double>(view_instances_[view]) * growth * 1.25);
-}
-
-void Runner::grow_instances(uint64_t capacity) {
-  InstanceBuffers& instances = state_.workspace.instances;
-  if (capacity <= instances.capacity) return;
-  instances = InstanceBuffers();  // first, so that both are never held
-  instances = make_instance_buffers(device_, capacity, state_.workspace.pixels.n_tiles, true);
-}
-
-// Makes room for the view's frame and returns in how many bands it is to be drawn.
-uint32_t Runner::ensure_instance_room(uint32_t view) {
-  const uint64_t predicted = predicted_instances(view);
-  uint32_t n_bands = view_rows_[view] == 0 ? most_bands_ : view_bands_[view];
-  if (predicted > state_.workspace.instances.capacity) {
-    // The limit is asked for until it binds, not in every step of a run that lives with bands.
-    if (!at_limit_) {
-      const uint64_t limit = instance_limit();
-      grow_instances(std::min(predicted, limit));
-      at_limit_ = predicted > limit;
-    }
-    // Each band but the last may lack room for one tile more: a quarter and one band to spare.
-    const uint64_t capacity = state_.workspace.instances.capacity;
-    if (predicted > capacity) {
-      const uint64_t wanted = predicted * 5 / 4 / capacity + 2;
-      n_bands = static_cast<uint32_t>(std::clamp<uint64_t>(wanted, n_bands, kMaxBands));
-    }
-  }
-  most_bands_ = std::max(most_bands_, n_bands);
-  return n_bands;
 }
 
 Result<void> Runner::ensure_row_room(uint64_t rows) {
@@ -346,27 +259,14 @@ Result<void> Runner::recover(const Control& control) {
             step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows,
             state_.workspace.instances.capacity)};
   }
-  if (gate.need_instances > state_.workspace.instances.capacity) {
-    grow_instances(std::min(grown(gate.need_instances), instance_limit()));
-  }
+  room_.refused(gate.first_rejected, gate.need_instances);
   const Pending& refused = pending_.front();
-  if (has_frame(refused.transaction) && gate.need_instances > state_.workspace.instances.capacity) {
-    view_instances_[refused.view] = std::max(view_instances_[refused.view], gate.need_instances);
-    view_rows_[refused.view] = std::max<uint64_t>(control.counts.rows, 1);
-    if (refused.n_bands > 1) {
-      view_bands_[refused.view] = std::min(2 * refused.n_bands, kMaxBands);
-    }
+  if (has_frame(refused.transaction)) {
+    room_.note_refused_frame(refused.view, refused.n_bands, gate.need_instances,
+                             control.counts.rows);
   }
   if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room(gate.need_rows));
   accepted_rows_ = control.counts.rows;
-  // Cuts of later steps met a closed gate and are still due.
-  const uint32_t step = step_of(gate.first_rejected);
-  const bool refused_step = kind_of(gate.first_rejected) >= TransactionKind::Step;
-  for (size_t i = 0; i < forced_used_.size(); ++i) {
-    const uint32_t forced = options_.test_capacity[i].step;
-    if (forced > step || (forced == step && !refused_step)) forced_used_[i] = false;
-  }
-  random_drawn_ = gate.first_rejected;
   // Everything recorded since was refused too. The queue is in order, so the reopening comes after
   // all of it.
   pending_.clear();
@@ -381,7 +281,9 @@ Result<void> Runner::accept(const Pending& pending, const Control& control,
   retries_ = 0;
   const TransactionKind kind = kind_of(pending.transaction);
   mark(device_, name_of(kind), pending.transaction);
-  if (has_frame(pending.transaction)) note_instances(pending, control.counts);
+  if (has_frame(pending.transaction)) {
+    room_.accepted(pending.view, control.counts.instances, control.counts.rows);
+  }
   if (kind == TransactionKind::Step) return accept_step(control.metrics, accepted);
   if (sink_ == nullptr) return {};
   const uint32_t steps = step_of(pending.transaction);
@@ -391,11 +293,6 @@ Result<void> Runner::accept(const Pending& pending, const Control& control,
                      sizes_[pending.view], pending.image});
   }
   return {};
-}
-
-void Runner::note_instances(const Pending& pending, const Counts& counts) {
-  view_instances_[pending.view] = std::max(view_instances_[pending.view], counts.instances);
-  view_rows_[pending.view] = std::max<uint64_t>(counts.rows, 1);
 }
 
 Result<void> Runner::accept_step(const StepMetrics& metrics,

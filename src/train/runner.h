@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "train/instance_room.h"
 #include "train/photographs.h"
 #include "train/run_sink.h"
 #include "train/schedule.h"
@@ -49,7 +50,7 @@ class Runner {
   /// Steps on the queue that the device had not finished just after one was recorded; the mean.
   double mean_queued_steps() const;
   /// The most bands that a frame was drawn in; 1: none was divided.
-  uint32_t most_bands() const { return most_bands_; }
+  uint32_t most_bands() const { return room_.most_bands(); }
   uint32_t epoch() const { return epoch_; }
 
  private:
@@ -74,17 +75,11 @@ class Runner {
   Result<void> record_frame_blocking(Pending& pending);
   void note_queued(const Pending& pending, Point point);
   void prefetch_ahead(uint32_t step);
-  uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
-  uint64_t instance_limit() const;
-  uint64_t predicted_instances(uint32_t view) const;
-  void grow_instances(uint64_t capacity);
-  uint32_t ensure_instance_room(uint32_t view);
   Result<void> ensure_row_room(uint64_t rows);
   void rebuild_row_buffers();
   Result<void> harvest(const std::function<void(const StepMetrics&)>& accepted);
   Result<void> accept_step(const StepMetrics& metrics,
                            const std::function<void(const StepMetrics&)>& accepted);
-  void note_instances(const Pending& pending, const Counts& counts);
   Result<void> recover(const Control& control);
   Result<void> accept(const Pending& pending, const Control& control,
                       const std::function<void(const StepMetrics&)>& accepted);
@@ -103,15 +98,9 @@ class Runner {
   uint32_t epoch_ = 0;
   // Both are a few entries long, oldest first: vectors, which keep their memory from step to step.
   std::vector<Pending> pending_;
-  std::vector<Point> step_points_;          // of the last kRunAhead frames or snapshots recorded
-  uint64_t accepted_rows_ = 0;              // N of the last accepted transaction
-  std::vector<uint64_t> view_instances_;    // high-water mark of each view
-  std::vector<uint64_t> view_rows_;         // N at that mark
-  std::vector<uint32_t> view_bands_;        // least bands of each view; 1 until one was refused
-  bool at_limit_ = false;                   // the instance buffers have grown as far as they may
-  uint32_t most_bands_ = 1;                 // of any frame recorded; a view's first guess
-  std::vector<bool> forced_used_;           // per entry of options.test_capacity
-  uint64_t random_drawn_ = kNoTransaction;  // last transaction that drew a random capacity
+  std::vector<Point> step_points_;  // of the last kRunAhead frames or snapshots recorded
+  uint64_t accepted_rows_ = 0;      // N of the last accepted transaction
+  InstanceRoom room_;
   uint64_t retried_ = kNoTransaction;  // transaction of the last replay, and how often in a row
   uint32_t retries_ = 0;
   uint64_t replays_ = 0, max_instances_ = 0, instance_sum_ = 0, accepted_steps_ = 0,
