@@ -92,6 +92,12 @@ std::vector<WaitRecord> WaitLedger::records() const {
   return records_;
 }
 
+void WaitLedger::read_totals(std::vector<Totals>* totals) const {
+  std::lock_guard lock(mutex_);
+  totals->clear();
+  for (const WaitRecord& row : records_) totals->push_back({row.count, row.blocked_ns});
+}
+
 uint64_t WaitLedger::count(WaitReason reason) const {
   std::lock_guard lock(mutex_);
   uint64_t sum = 0;

@@ -90,6 +90,12 @@ class WaitLedger {
 
   /// All rows, in the order in which their sites first waited.
   std::vector<WaitRecord> records() const;
+  /// Count and time of one row.
+  struct Totals {
+    uint64_t count = 0, blocked_ns = 0;
+  };
+  /// Replaces `totals` by those of records(), row by row. Allocates only where rows have come.
+  void read_totals(std::vector<Totals>* totals) const;
   /// Waits so far for `reason`, over all sites.
   uint64_t count(WaitReason reason) const;
   /// Waits so far for every reason but Pacing.

@@ -75,17 +75,18 @@ void gate_reopen(const KernelCall& call) {
 }
 
 // commit_step: the end of a transaction. Nothing if it was not accepted.
-// Bindings  step r, control x. mode 1: a refinement, whose new rows become live here.
+// Bindings  step r, control x. mode: CommitMode.
 void commit_step(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);
   Control& control = *call.buffer<Control>(1);
   if (control.gate.accepted != step.transaction) return;
   control.gate.committed = step.transaction;
-  if (call.params_as<RowsParams>().mode == 1) {
+  const auto mode = static_cast<CommitMode>(call.params_as<RowsParams>().mode);
+  if (mode == CommitMode::Refine) {
     control.counts.rows += control.counts.added;
     control.counts.added = 0;
-    return;
   }
+  if (mode != CommitMode::Step) return;
   StepMetrics& metrics = control.metrics;
   metrics.transaction = step.transaction;
   metrics.epoch = step.epoch;

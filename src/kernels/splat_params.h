@@ -216,6 +216,13 @@ struct RowsParams {
   uint32_t mode;
 };
 
+/// commit_step's mode: what the transaction was.
+enum class CommitMode : uint32_t {
+  Step = 0,    // reports its metrics
+  Refine = 1,  // counts.added rows become live
+  Other = 2,   // neither
+};
+
 struct GatherRowsParams {
   uint32_t lanes;
   uint32_t reserved;

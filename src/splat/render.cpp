@@ -253,10 +253,10 @@ void decide(const Model& model, const Tensor& step, bool check_rows) {
   launch(*model.device, KernelId::gate_decide, 1, {read(step), update(model.control)}, params);
 }
 
-void commit(const Model& model, const Tensor& step, bool adds_rows) {
+void commit(const Model& model, const Tensor& step, CommitMode mode) {
   RowsParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
-  params.mode = adds_rows ? 1 : 0;
+  params.mode = static_cast<uint32_t>(mode);
   launch(*model.device, KernelId::commit_step, 1, {read(step), update(model.control)}, params);
 }
 

@@ -56,8 +56,8 @@ void adam_step(const FrameContext& frame, const GradientBuffer& gradients);
 
 /// Lets the gate decide on a transaction that has no frame: `check_rows` for one that may add rows.
 void decide(const Model& model, const Tensor& step, bool check_rows);
-/// Ends a transaction; `adds_rows` makes counts.added rows live.
-void commit(const Model& model, const Tensor& step, bool adds_rows);
+/// Ends a transaction of the given kind.
+void commit(const Model& model, const Tensor& step, CommitMode mode);
 /// Reopens the gate with a new epoch; queued after room was made.
 void reopen_gate(const Model& model, uint32_t epoch);
 

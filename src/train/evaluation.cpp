@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <set>
+#include <utility>
 
 #include "train/scene.h"
 
@@ -26,52 +25,60 @@ Image8 thumbnail(const Image8& image) {
 
 }  // namespace
 
+Result<void> ViewScores::add(uint32_t index, const View& view, const ImageF& render,
+                             const Result<std::shared_ptr<const Image8>>& photograph) {
+  if (folder_) {
+    // a.jpg and a.png in one capture: the second keeps its whole name.
+    std::filesystem::path file = folder_->render(view.name);
+    if (!files_.insert(file).second) file = folder_->render(view.name + ".png");
+    MILLRACE_TRY(write_png16(file, render));
+  }
+  if (!photograph.ok()) return {};
+  const Image8& photo = *photograph.value();
+  scores_.push_back({view.name, score_image(render, to_float(photo))});
+  const size_t stride = (n_views_ + kContactRows - 1) / kContactRows;
+  if (index % stride == 0) {
+    contact_rows_.push_back({fmt::format("{}  {:.2f} dB", view.name, scores_.back().score.psnr),
+                             thumbnail(photo), thumbnail(to_8bit(render))});
+  }
+  return {};
+}
+
+Evaluation ViewScores::take() {
+  const ImageScore mean = mean_score(scores_);
+  Evaluation evaluation;
+  evaluation.result.psnr = mean.psnr;
+  evaluation.result.ssim = mean.ssim;
+  evaluation.result.psnr_cc = mean.psnr_cc;
+  evaluation.result.psnr_gain = mean.psnr_gain;
+  evaluation.result.n_views = static_cast<uint32_t>(scores_.size());
+  evaluation.contact_rows = std::move(contact_rows_);
+  return evaluation;
+}
+
 Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFolder* folder,
                                      const std::function<void(const std::string&)>& warn) {
-  Evaluation evaluation;
   std::vector<FrameSize> sizes;
   for (const View& view : in.views) sizes.push_back(frame_size(view.camera));
-  if (sizes.empty()) return evaluation;
+  if (sizes.empty()) return Evaluation();
   ViewRenderer renderer(in.model, sizes, /*with_depth=*/false);
-  std::vector<FileScore> scores;
-  std::set<std::filesystem::path> files;
-  const size_t stride = (in.views.size() + kContactRows - 1) / kContactRows;
+  ViewScores scores(static_cast<uint32_t>(in.views.size()), folder);
+  double seconds = 0;
   in.photographs.prefetch(0);
   for (uint32_t i = 0; i < in.views.size(); ++i) {
     const View& view = in.views[i];
     if (i + 1 < in.views.size()) in.photographs.prefetch(i + 1);
     const auto begin = std::chrono::steady_clock::now();
-    const Tensor* picture =
-        in.background_images ? in.background_images->of(frame_size(view.camera)) : nullptr;
     MILLRACE_ASSIGN(
         const ViewRenderer::Image image,
-        renderer.render_blocking(view.camera, in.near_plane, in.sh_degree, in.background, picture));
-    evaluation.result.seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (folder) {
-      // a.jpg and a.png in one capture: the second keeps its whole name.
-      std::filesystem::path file = folder->render(view.name);
-      if (!files.insert(file).second) file = folder->render(view.name + ".png");
-      MILLRACE_TRY(write_png16(file, image.color));
-    }
+        renderer.render_blocking(view.camera, in.near_plane, in.sh_degree, in.background));
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const auto photograph = in.photographs.get_blocking(i);
-    if (!photograph) {
-      if (warn) warn(photograph.error().message);
-      continue;
-    }
-    scores.push_back({view.name, score_image(image.color, to_float(*photograph.value()))});
-    if (i % stride == 0) {
-      evaluation.contact_rows.push_back(
-          {fmt::format("{}  {:.2f} dB", view.name, scores.back().score.psnr),
-           thumbnail(*photograph.value()), thumbnail(to_8bit(image.color))});
-    }
+    if (!photograph.ok() && warn) warn(photograph.error().message);
+    MILLRACE_TRY(scores.add(i, view, image.color, photograph));
   }
-  const ImageScore mean = mean_score(scores);
-  evaluation.result.psnr = mean.psnr;
-  evaluation.result.ssim = mean.ssim;
-  evaluation.result.psnr_cc = mean.psnr_cc;
-  evaluation.result.psnr_gain = mean.psnr_gain;
-  evaluation.result.n_views = static_cast<uint32_t>(scores.size());
+  Evaluation evaluation = scores.take();
+  evaluation.result.seconds = seconds;
   return evaluation;
 }
 

@@ -1,12 +1,14 @@
 // Evaluation: renders of held-out views, their scores, and the pictures that go with them.
 #pragma once
 
+#include <filesystem>
+#include <memory>
+#include <set>
 #include <vector>
 
 #include "data/image_loader.h"
 #include "io/image_write.h"
 #include "io/metrics.h"
-#include "train/background_image.h"
 #include "train/output.h"
 #include "train/view_renderer.h"
 
@@ -20,7 +22,6 @@ struct EvaluationInputs {
   double near_plane = 0;
   uint32_t sh_degree = 3;
   std::array<float, 3> background = {0, 0, 0};
-  const BackgroundImages* background_images = nullptr;  // instead of the colour, where given
 };
 
 struct Evaluation {
@@ -28,6 +29,27 @@ struct Evaluation {
   std::vector<ContactRow> contact_rows;  // at most kContactRows, spread over the views
 };
 constexpr size_t kContactRows = 12;
+
+/// Collects the scores and pictures of one evaluation, view by view.
+class ViewScores {
+ public:
+  /// Renders go to `folder`'s renders/ as 16-bit PNG, or nowhere if it is null.
+  ViewScores(uint32_t n_views, const OutputFolder* folder) : n_views_(n_views), folder_(folder) {}
+
+  /// Takes the render of the `index`-th view. `photograph` may be an error: then the view has no
+  /// score. Error: Output.
+  Result<void> add(uint32_t index, const View& view, const ImageF& render,
+                   const Result<std::shared_ptr<const Image8>>& photograph);
+  /// Means over the views that have a score; steps, gaussians and seconds are left to the caller.
+  Evaluation take();
+
+ private:
+  uint32_t n_views_;
+  const OutputFolder* folder_;
+  std::vector<FileScore> scores_;
+  std::vector<ContactRow> contact_rows_;
+  std::set<std::filesystem::path> files_;
+};
 
 /// Renders and scores every view; writes renders/ as 16-bit PNG if `folder` is given. The queue
 /// must be settled. A photograph that cannot be decoded is left out with a warning through `warn`.

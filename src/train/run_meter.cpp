@@ -23,22 +23,18 @@ RunMeter::RunMeter(Device& device, const Photographs* photographs, uint64_t n_st
   intervals_ms_.reserve(std::min(n_steps, kMostReserved));
 }
 
-RunMeter::Totals RunMeter::now() const {
-  Totals t;
+void RunMeter::read_now(Totals* totals) const {
+  Totals& t = *totals;
   t.seconds = seconds_now();
   t.dry_seconds = static_cast<double>(device_.queue().dry_ns) * 1e-9;
   if (photographs_) {
     t.n_reloads = photographs_->loads();
     t.reload_seconds = photographs_->load_seconds();
   }
-  for (const WaitRecord& row : device_.ledger().records()) {
-    t.sites.push_back({row.count, row.blocked_ns});
-  }
-  return t;
+  device_.ledger().read_totals(&t.sites);
 }
 
-void RunMeter::add_since_base() {
-  const Totals t = now();
+void RunMeter::add_until(const Totals& t) {
   if (running_ && steady_) {
     total_.seconds += t.seconds - base_.seconds;
     total_.dry_seconds += t.dry_seconds - base_.dry_seconds;
@@ -55,13 +51,15 @@ void RunMeter::add_since_base() {
 }
 
 void RunMeter::resume() {
-  base_ = now();
+  read_now(&base_);
   running_ = true;
   has_last_ = false;
 }
 
 void RunMeter::pause() {
-  add_since_base();
+  Totals now;
+  read_now(&now);
+  add_until(now);
   running_ = false;
 }
 
@@ -72,17 +70,24 @@ void RunMeter::step(uint32_t step) {
   }
   last_step_ = t;
   has_last_ = true;
-  if (steady_) ++steady_steps_;
+  if (steady_ && !replayed_) ++steady_steps_;
+  replayed_ = false;
+  read_now(&last_);
   if (!steady_ && step + 1 >= kFirstSteadyStep) {
-    add_since_base();
+    add_until(last_);
     steady_ = true;
   }
 }
 
-void RunMeter::replayed() {
-  // The refused attempts' time since the last accepted step is left out.
-  base_ = now();
+void RunMeter::leave_out() {
+  if (has_last_) add_until(last_);
+  read_now(&base_);
   has_last_ = false;
+}
+
+void RunMeter::replayed() {
+  leave_out();
+  replayed_ = true;
 }
 
 double RunMeter::steps_per_second() const {

@@ -15,7 +15,8 @@ namespace millrace {
 /// Steps from this one on are steady.
 constexpr uint32_t kFirstSteadyStep = 20;
 
-/// Counts only while running: evaluation and saving are put between pause() and resume().
+/// Counts only while running, and only what lies between two accepted steps with nothing but steps
+/// between them: evaluation, saving and replays are left out.
 class RunMeter {
  public:
   /// `photographs` may be null. For up to `n_steps` steps, step() allocates nothing.
@@ -25,7 +26,10 @@ class RunMeter {
   void pause();
   /// Tells of an accepted step.
   void step(uint32_t step);
-  /// Time and waits of replays do not count as steady; call when the number of replays changed.
+  /// Time and waits since the last accepted step do not count: something else than the next step
+  /// came, such as a replay or an evaluation.
+  void leave_out();
+  /// A replay ended with the step that step() tells of next: neither it nor its time counts.
   void replayed();
 
   uint64_t steady_steps() const { return steady_steps_; }
@@ -41,25 +45,23 @@ class RunMeter {
   SlowFigures figures() const;
 
  private:
-  struct SiteTotals {
-    uint64_t count = 0, blocked_ns = 0;
-  };
   struct Totals {
     double seconds = 0, dry_seconds = 0, reload_seconds = 0;
     uint64_t n_reloads = 0;
-    std::vector<SiteTotals> sites;  // by the ledger's rows, which only become more
+    std::vector<WaitLedger::Totals> sites;  // by the ledger's rows, which only become more
   };
-  Totals now() const;
-  void add_since_base();
+  void read_now(Totals* totals) const;
+  void add_until(const Totals& end);
 
   Device& device_;
   const Photographs* photographs_;
   bool running_ = false, steady_ = false;
   Totals base_, total_;
+  Totals last_;  // at the last accepted step, if has_last_
   uint64_t steady_steps_ = 0;
   std::vector<float> intervals_ms_;
   std::chrono::steady_clock::time_point last_step_ = {};
-  bool has_last_ = false;
+  bool has_last_ = false, replayed_ = false;
 };
 
 }  // namespace millrace

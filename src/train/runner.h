@@ -7,7 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "train/instance_room.h"
 #include "train/photographs.h"
+#include "train/run_sink.h"
 #include "train/schedule.h"
 #include "train/train_step.h"
 
@@ -22,13 +24,21 @@ class Runner {
   Runner(Device& device, const TrainOptions& options, const SceneScale& scale, TrainState& state,
          Photographs& photographs, std::vector<FrameSize> sizes, const EditLog* edits = nullptr);
 
-  /// Records steps until `end_step` (exclusive) or `stop`; `accepted` is called for every accepted
-  /// step, some steps late. Returns with work in flight. Errors: an unreadable photograph;
-  /// Diverged; OutOfMemory.
+  /// From now on the run also snapshots and evaluates as planned and hands the results to `sink`
+  /// (kept). `eval_sizes`: frame sizes of the held-out views, which follow the training views in
+  /// the camera table.
+  void plan_outputs(OutputPlan plan, const std::vector<FrameSize>& eval_sizes, RunSink* sink);
+
+  /// Records steps until `end_step` (exclusive; what is planned to be shown after that many steps
+  /// is recorded too) or `stop`; `accepted` is called for every accepted step, some steps late.
+  /// Returns with work in flight. Errors: an unreadable photograph; Diverged; OutOfMemory; the
+  /// sink's.
   Result<void> run_until_blocking(uint32_t end_step, const std::atomic<bool>& stop,
                                   const std::function<void(const StepMetrics&)>& accepted);
   /// Waits (reason UserRead) until everything recorded was accepted, replaying what must be.
   Result<void> settle_blocking(const std::function<void(const StepMetrics&)>& accepted);
+  /// Hands the sink a snapshot of the state as it is; everything recorded must have been accepted.
+  Result<void> snapshot_now_blocking();
 
   /// The next step to be recorded.
   uint32_t next_step() const { return step_of(next_); }
@@ -40,7 +50,7 @@ class Runner {
   /// Steps on the queue that the device had not finished just after one was recorded; the mean.
   double mean_queued_steps() const;
   /// The most bands that a frame was drawn in; 1: none was divided.
-  uint32_t most_bands() const { return most_bands_; }
+  uint32_t most_bands() const { return room_.most_bands(); }
   uint32_t epoch() const { return epoch_; }
 
  private:
@@ -52,18 +62,24 @@ class Runner {
     Ticket control;
     Tensor step, target;
     uint32_t n_bands;
+    Ticket image;            // of an evaluation
+    ModelSnapshot snapshot;  // of a snapshot
+    bool ready() const {
+      return control.ready() && (!image || image.ready()) &&
+             (!snapshot.control || snapshot.ready());
+    }
   };
 
   Result<void> record_next_blocking();
+  Result<void> record_blocking(uint64_t transaction);
+  Result<void> record_frame_blocking(Pending& pending);
+  void note_queued(const Pending& pending, Point point);
   void prefetch_ahead(uint32_t step);
-  uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
-  uint64_t instance_limit() const;
-  uint64_t predicted_instances(uint32_t view) const;
-  void grow_instances(uint64_t capacity);
-  uint32_t ensure_instance_room(uint32_t view);
   Result<void> ensure_row_room(uint64_t rows);
   void rebuild_row_buffers();
   Result<void> harvest(const std::function<void(const StepMetrics&)>& accepted);
+  Result<void> accept_step(const StepMetrics& metrics,
+                           const std::function<void(const StepMetrics&)>& accepted);
   Result<void> recover(const Control& control);
   Result<void> accept(const Pending& pending, const Control& control,
                       const std::function<void(const StepMetrics&)>& accepted);
@@ -73,24 +89,19 @@ class Runner {
   Schedule schedule_;
   TrainState& state_;
   Photographs& photographs_;
-  std::vector<FrameSize> sizes_;
+  std::vector<FrameSize> sizes_;  // of the training views, then of the held-out ones
+  uint32_t n_train_views_;
   ViewSampler sampler_;
+  RunSink* sink_ = nullptr;
 
-  uint64_t next_ = 0;  // transaction
-  uint32_t end_step_ = 0;
+  uint64_t next_ = transaction_id(0, TransactionKind::Step);
   uint32_t epoch_ = 0;
   // Both are a few entries long, oldest first: vectors, which keep their memory from step to step.
   std::vector<Pending> pending_;
-  std::vector<Point> step_points_;        // the last kRunAhead steps recorded
-  uint64_t accepted_rows_ = 0;            // N of the last accepted transaction
-  std::vector<uint64_t> view_instances_;  // high-water mark of each view
-  std::vector<uint64_t> view_rows_;       // N at that mark
-  std::vector<uint32_t> view_bands_;      // least bands of each view; 1 until one was refused
-  bool at_limit_ = false;                 // the instance buffers have grown as far as they may
-  uint32_t most_bands_ = 1;               // of any frame recorded; a view's first guess
-  std::vector<bool> forced_used_;         // per entry of options.test_capacity
-  uint64_t random_step_ = ~0ull;          // last step that drew a random capacity
-  uint64_t retried_ = kNoTransaction;     // transaction of the last replay, and how often in a row
+  std::vector<Point> step_points_;  // of the last kRunAhead frames or snapshots recorded
+  uint64_t accepted_rows_ = 0;      // N of the last accepted transaction
+  InstanceRoom room_;
+  uint64_t retried_ = kNoTransaction;  // transaction of the last replay, and how often in a row
   uint32_t retries_ = 0;
   uint64_t replays_ = 0, max_instances_ = 0, instance_sum_ = 0, accepted_steps_ = 0,
            recorded_steps_ = 0, queued_sum_ = 0;

@@ -18,16 +18,34 @@ bool Schedule::reorders_after(uint32_t step) const {
   return options_.morton_interval > 0 && step > 0 && step % options_.morton_interval == 0;
 }
 
+uint64_t Schedule::first(uint32_t step) const {
+  if (std::ranges::binary_search(plan_.saves, step)) {
+    return transaction_id(step, TransactionKind::Snapshot);
+  }
+  return after_snapshot(step);
+}
+
+uint64_t Schedule::after_snapshot(uint32_t step) const {
+  const bool evaluates = plan_.n_eval_views > 0 && std::ranges::binary_search(plan_.evals, step);
+  return transaction_id(step, evaluates ? TransactionKind::Eval : TransactionKind::Step);
+}
+
 uint64_t Schedule::next(uint64_t transaction) const {
   const uint32_t step = step_of(transaction);
   const TransactionKind kind = kind_of(transaction);
+  if (kind == TransactionKind::Snapshot) return after_snapshot(step);
+  if (kind == TransactionKind::Eval) {
+    const uint32_t view = index_of(transaction) + 1;
+    return view < plan_.n_eval_views ? transaction_id(step, TransactionKind::Eval, view)
+                                     : transaction_id(step, TransactionKind::Step);
+  }
   if (kind < TransactionKind::Refine && refines_after(step)) {
     return transaction_id(step, TransactionKind::Refine);
   }
   if (kind < TransactionKind::Reorder && reorders_after(step)) {
     return transaction_id(step, TransactionKind::Reorder);
   }
-  return transaction_id(step + 1, TransactionKind::Step);
+  return first(step + 1);
 }
 
 uint32_t Schedule::sh_degree(uint32_t step) const {
@@ -52,9 +70,11 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.epoch = epoch;
   block.step = step;
   block.view = view;
-  block.sh_degree = sh_degree(step);
-  const std::array<float, 3> background = background_at(
-      options_, step, edits_ ? edits_->bg_color(step, options_.bg_color) : options_.bg_color);
+  const bool evaluates = kind_of(transaction) == TransactionKind::Eval;
+  block.sh_degree = evaluates ? sh_degree_after(step) : sh_degree(step);
+  const std::array<float, 3> solid =
+      edits_ ? edits_->bg_color(step, options_.bg_color) : options_.bg_color;
+  const std::array<float, 3> background = evaluates ? solid : background_at(options_, step, solid);
   std::copy(background.begin(), background.end(), block.background);
   block.rate_means = static_cast<float>(means_rate * scale_.normaliser / bias1);
   block.rate_scales = static_cast<float>(options_.scaling_lr / bias1);
@@ -70,7 +90,7 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.noise_scale = static_cast<float>(means_rate * options_.noise_lr / scale_.normaliser);
   block.min_opacity = static_cast<float>(options_.min_opacity);
   block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(max_cap(step), ~0u));
-  block.modes = options_.bg_mode == "random" ? kModeRandomBackground : 0;
+  block.modes = options_.bg_mode == "random" && !evaluates ? kModeRandomBackground : 0;
   return block;
 }
 

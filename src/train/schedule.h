@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "data/scene_scale.h"
@@ -13,17 +14,30 @@
 
 namespace millrace {
 
-/// What a transaction does. The order of the values is the order within one step.
-enum class TransactionKind : uint32_t { Step = 0, Refine = 1, Reorder = 2 };
+/// What a transaction does. The order of the values is the order within one step: Snapshot and Eval
+/// of step s show the state after s steps, before step s itself.
+enum class TransactionKind : uint32_t { Snapshot = 0, Eval = 1, Step = 2, Refine = 3, Reorder = 4 };
 
-/// Transactions are numbered 4 x step + kind.
-constexpr uint64_t transaction_id(uint32_t step, TransactionKind kind) {
-  return uint64_t{step} * 4 + static_cast<uint64_t>(kind);
+/// Transactions are numbered by step, kind and, for an evaluation, the position of its view: 32, 8
+/// and 24 bits.
+constexpr uint64_t transaction_id(uint32_t step, TransactionKind kind, uint32_t index = 0) {
+  return uint64_t{step} << 32 | uint64_t{static_cast<uint32_t>(kind)} << 24 | index;
 }
-constexpr uint32_t step_of(uint64_t transaction) { return static_cast<uint32_t>(transaction / 4); }
+constexpr uint32_t step_of(uint64_t transaction) {
+  return static_cast<uint32_t>(transaction >> 32);
+}
 constexpr TransactionKind kind_of(uint64_t transaction) {
-  return static_cast<TransactionKind>(transaction % 4);
+  return static_cast<TransactionKind>(transaction >> 24 & 0xFF);
 }
+constexpr uint32_t index_of(uint64_t transaction) {
+  return static_cast<uint32_t>(transaction & 0xFFFFFF);
+}
+
+/// What a run shows while it goes on, by the number of steps done. Ascending.
+struct OutputPlan {
+  std::vector<uint32_t> saves, evals;
+  uint32_t n_eval_views = 0;
+};
 
 class Schedule {
  public:
@@ -35,18 +49,30 @@ class Schedule {
   bool refines_after(uint32_t step) const;
   /// Whether rows are put in Morton order after `step`.
   bool reorders_after(uint32_t step) const;
+  /// From now on snapshots and evaluations are part of the sequence; until then none is.
+  void plan_outputs(OutputPlan plan) { plan_ = std::move(plan); }
+  /// The first transaction of `step`.
+  uint64_t first(uint32_t step) const;
   /// The transaction that follows `transaction`.
   uint64_t next(uint64_t transaction) const;
   uint32_t sh_degree(uint32_t step) const;
+  /// The highest degree that any of the first `n_steps` steps trained.
+  uint32_t sh_degree_after(uint32_t n_steps) const {
+    return sh_degree(n_steps == 0 ? 0 : n_steps - 1);
+  }
   /// The most rows at `step`.
   uint64_t max_cap(uint32_t step) const;
-  /// The step block of `transaction`; `view` is a row of the camera table.
+  /// The step block of `transaction`; `view` is a row of the camera table. An evaluation has the
+  /// plain background and the degree of the step before.
   StepBlock block(uint64_t transaction, uint32_t epoch, uint32_t view) const;
 
  private:
+  uint64_t after_snapshot(uint32_t step) const;
+
   const TrainOptions& options_;
   SceneScale scale_;
   const EditLog* edits_;
+  OutputPlan plan_;
 };
 
 /// The background colour of `step`: `solid`, or the modulation that keeps a model from baking one

@@ -27,8 +27,7 @@ StepWindows::Totals StepWindows::now() const {
           device_.ledger().count_except_pacing()};
 }
 
-void StepWindows::add_since_base() {
-  const Totals t = now();
+void StepWindows::add_until(const Totals& t) {
   Sums& sums = sums_[current_];
   sums.seconds += std::chrono::duration<double>(t.time - base_.time).count();
   sums.busy_seconds += static_cast<double>(t.busy_ns - base_.busy_ns) * 1e-9;
@@ -39,11 +38,18 @@ void StepWindows::add_since_base() {
 void StepWindows::resume() {
   base_ = now();
   running_ = true;
+  has_last_ = false;
 }
 
 void StepWindows::pause() {
-  add_since_base();
+  add_until(now());
   running_ = false;
+}
+
+void StepWindows::leave_out() {
+  if (has_last_) add_until(last_);
+  base_ = now();
+  has_last_ = false;
 }
 
 uint32_t StepWindows::end_of(uint32_t window) const {
@@ -57,8 +63,10 @@ void StepWindows::step(const StepMetrics& metrics) {
   sums.gaussians += metrics.rows;
   sums.instances += static_cast<double>(metrics.instances);
   losses_[n_losses_++ % kLossWindow] = metrics.loss;
+  last_ = now();
+  has_last_ = running_;
   if (metrics.step + 1 < end_of(current_) || current_ + 1 == n_windows_) return;
-  if (running_) add_since_base();
+  if (running_) add_until(last_);
   ++current_;
 }
 

@@ -21,8 +21,9 @@ struct StepWindow {
   double waits_per_step = 0;        // of the host, Pacing excluded
 };
 
-/// Counts only while running, as RunMeter does, but from step 0 on and with replays. Steps that are
-/// accepted while paused (the queue's last ones) count for the sizes alone. Allocates nothing.
+/// Counts only while running, as RunMeter does, but from step 0 on and with replays; evaluation and
+/// saving are left out. Steps that are accepted while paused (the queue's last ones) count for the
+/// sizes alone. Allocates nothing.
 class StepWindows {
  public:
   static constexpr uint32_t kMaxWindows = 10;
@@ -33,6 +34,8 @@ class StepWindows {
 
   void resume();
   void pause();
+  /// What happened since the last accepted step does not count.
+  void leave_out();
   /// Tells of an accepted step, in order.
   void step(const StepMetrics& metrics);
 
@@ -52,7 +55,7 @@ class StepWindows {
     uint32_t n_steps = 0, n_timed = 0;
   };
   Totals now() const;
-  void add_since_base();
+  void add_until(const Totals& end);
   uint32_t end_of(uint32_t window) const;
 
   Device& device_;
@@ -60,6 +63,8 @@ class StepWindows {
   bool running_ = false;
   uint32_t current_ = 0;
   Totals base_;
+  Totals last_;  // at the last accepted step since base_
+  bool has_last_ = false;
   std::array<Sums, kMaxWindows> sums_ = {};
   std::array<float, kLossWindow> losses_ = {};
   uint64_t n_losses_ = 0;

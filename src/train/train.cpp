@@ -13,11 +13,9 @@
 #include "data/fill_points.h"
 #include "device/trace.h"
 #include "io/cameras_json.h"
-#include "io/ply.h"
-#include "train/evaluation.h"
-#include "train/finite_rows.h"
 #include "train/open_device.h"
 #include "train/output.h"
+#include "train/publisher.h"
 #include "train/run_meter.h"
 #include "train/runner.h"
 #include "train/scene.h"
@@ -31,7 +29,7 @@ namespace {
 constexpr uint64_t kFirstInstanceCapacity = 1u << 20;
 
 /// Everything of one run.
-class Run {
+class Run final : private RunSink {
  public:
   Run(const TrainOptions& given, const TrainOptions& checked, const TrainObserver& observer,
       const std::atomic<bool>& stop)
@@ -59,11 +57,27 @@ class Run {
   Result<void> save_trace();
   Result<void> load_blocking();
   void add_fill_points();
+  OutputPlan output_plan() const;
   Result<void> train_blocking();
   Result<void> finish_blocking();
-  Result<void> evaluate_now_blocking(uint32_t steps, bool final);
-  Result<void> save_ply_blocking(uint32_t steps);
+  Result<void> save_now_blocking();
   void rescue_model_blocking();
+
+  // RunSink: nothing of this counts as a step's time.
+  Result<void> make_room_blocking() override { return publisher_->make_room_blocking(); }
+  Result<void> deliver() override { return publisher_->deliver(); }
+  void rendered(const RenderedView& view) override {
+    meter_->leave_out();
+    windows_->leave_out();
+    publisher_->rendered(view);
+  }
+  void snapshot(uint32_t steps, ModelSnapshot snapshot) override {
+    meter_->leave_out();
+    windows_->leave_out();
+    saved_step_ = steps;
+    publisher_->snapshot(steps, std::move(snapshot));
+  }
+
   void on_step(const StepMetrics& metrics);
   void say_saved(const std::filesystem::path& path) {
     if (observer_.saved) observer_.saved(std::filesystem::absolute(path));
@@ -73,9 +87,6 @@ class Run {
   }
   void warn(const std::string& text) {
     if (observer_.warning) observer_.warning(text);
-  }
-  uint32_t sh_degree_after(uint32_t steps) const {
-    return schedule_->sh_degree(steps == 0 ? 0 : steps - 1);
   }
 
   const TrainOptions given_;    // as asked for: what config.json holds
@@ -91,16 +102,15 @@ class Run {
   OutputFolder folder_;
   std::vector<View> train_views_, test_views_;
   EditLog edits_;
-  std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Photographs> photographs_;
-  std::unique_ptr<ImageLoader> test_photographs_;
   std::unique_ptr<TrainState> state_;
   std::unique_ptr<Runner> runner_;
+  std::unique_ptr<Publisher> publisher_;
   std::unique_ptr<RunMeter> meter_;
   std::unique_ptr<StepWindows> windows_;
   std::vector<float> recent_mse_;
-  EvalResult last_eval_;
-  std::vector<ContactRow> contact_rows_;
+  uint32_t last_step_ = 0;   // at which the run ends
+  int64_t saved_step_ = -1;  // of the last snapshot
   TrainSummary summary_;
 };
 
@@ -117,6 +127,10 @@ Result<void> Run::save_trace() {
 Result<void> Run::load_blocking() {
   if (!options_.commands.empty()) {
     MILLRACE_ASSIGN(edits_, EditLog::read(options_.commands, options_.iterations));
+  }
+  last_step_ = options_.iterations;
+  for (const Edit& edit : edits_.edits()) {
+    if (edit.stop) last_step_ = std::min(last_step_, edit.step);
   }
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "load");
   MILLRACE_ASSIGN(folder_,
@@ -136,7 +150,6 @@ Result<void> Run::load_blocking() {
   for (const std::string& text : dataset_.notes) note(text);
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
-  schedule_ = std::make_unique<Schedule>(options_, scale_, &edits_);
   if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
   std::string cloud_note;
   const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
@@ -147,16 +160,19 @@ Result<void> Run::load_blocking() {
   state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), room);
   dataset_.points = PointCloud();
   std::vector<CameraRecord> cameras;
-  std::vector<FrameSize> sizes;
-  for (const View& view : train_views_) {
-    cameras.push_back(make_camera_record(view.camera, kNearPlane * scale_.normaliser));
-    sizes.push_back(frame_size(view.camera));
+  std::vector<FrameSize> sizes, eval_sizes, all_sizes;
+  for (const std::vector<View>* views : {&train_views_, &test_views_}) {
+    for (const View& view : *views) {
+      cameras.push_back(make_camera_record(view.camera, kNearPlane * scale_.normaliser));
+      (views == &train_views_ ? sizes : eval_sizes).push_back(frame_size(view.camera));
+      all_sizes.push_back(frame_size(view.camera));
+    }
   }
   state_->cameras = make_camera_table(*device_, cameras);
   Workspace& workspace = state_->workspace;
   workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
   workspace.pixels =
-      make_pixel_buffers(*device_, sizes, /*with_gradients=*/true, /*with_depth=*/false);
+      make_pixel_buffers(*device_, all_sizes, /*with_gradients=*/true, /*with_depth=*/false);
   uint64_t n_instances = std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count());
   if (options_.instance_budget > 0) {
     n_instances = std::min(n_instances, options_.instance_budget / instance_bytes(true));
@@ -165,8 +181,6 @@ Result<void> Run::load_blocking() {
                                               /*with_gradients=*/true);
   state_->refinement = make_mcmc_scratch(state_->model);
   if (!options_.bg_image.empty()) {
-    std::vector<FrameSize> all_sizes;
-    for (const View& view : dataset_.views) all_sizes.push_back(frame_size(view.camera));
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
   }
@@ -177,9 +191,11 @@ Result<void> Run::load_blocking() {
   photographs_ =
       std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes);
   loader.cache_bytes = std::min<uint64_t>(options_.image_cache_bytes / 4, 256u << 20);
-  test_photographs_ = std::make_unique<ImageLoader>(test_views_, loader, device_->ledger());
+  publisher_ = std::make_unique<Publisher>(
+      Publisher::Setup{folder_, test_views_, loader, last_step_}, *device_, observer_);
   runner_ =
       std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes, &edits_);
+  runner_->plan_outputs(output_plan(), eval_sizes, this);
   meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
   windows_ = std::make_unique<StepWindows>(*device_, options_.iterations);
 
@@ -239,18 +255,26 @@ void Run::on_step(const StepMetrics& metrics) {
   observer_.step(progress);
 }
 
-Result<void> Run::train_blocking() {
+// What the run shows while it goes on; the state at its end always.
+OutputPlan Run::output_plan() const {
   std::set<uint32_t> evals(options_.eval_steps.begin(), options_.eval_steps.end());
   std::set<uint32_t> saves(options_.save_steps.begin(), options_.save_steps.end());
-  uint32_t last = options_.iterations;
   for (const Edit& edit : edits_.edits()) {
     if (edit.eval) evals.insert(edit.step);
     if (edit.save) saves.insert(edit.step);
-    if (edit.stop) last = std::min(last, edit.step);
   }
-  std::set<uint32_t> stops = evals;
-  stops.insert(saves.begin(), saves.end());
-  stops.insert(last);
+  OutputPlan plan;
+  for (std::set<uint32_t>* steps : {&evals, &saves}) {
+    steps->insert(last_step_);
+    if (last_step_ > 0) steps->erase(0);
+    steps->erase(steps->upper_bound(last_step_), steps->end());
+  }
+  plan.evals.assign(evals.begin(), evals.end());
+  plan.saves.assign(saves.begin(), saves.end());
+  return plan;
+}
+
+Result<void> Run::train_blocking() {
   uint64_t replays = 0;
   const auto accepted = [&](const StepMetrics& metrics) {
     if (runner_->replays() != replays) {
@@ -259,92 +283,42 @@ Result<void> Run::train_blocking() {
     }
     on_step(metrics);
   };
-  for (const uint32_t end : stops) {
-    if (end > last || (end == 0 && last > 0)) continue;
-    meter_->resume();
-    windows_->resume();
-    const Result<void> ran = runner_->run_until_blocking(end, stop_, accepted);
-    meter_->pause();
-    windows_->pause();
-    if (!ran.ok()) {
-      rescue_model_blocking();
-      return ran.error();
-    }
-    MILLRACE_TRY(runner_->settle_blocking(accepted));
-    summary_.interrupted = stop_.load();
-    const bool final = summary_.interrupted || end == last;
-    if (final) {
-      // What only training needs makes room for evaluation and saving.
-      state_->workspace = Workspace();
-      state_->refinement = McmcScratch();
-    }
-    // Saving comes before evaluation: what is on disk cannot be lost.
-    if (final || saves.contains(end)) MILLRACE_TRY(save_ply_blocking(runner_->next_step()));
-    const bool wanted = (final && !summary_.interrupted) || (!final && evals.contains(end));
-    if (wanted) MILLRACE_TRY(evaluate_now_blocking(runner_->next_step(), final));
-    if (final) break;
+  meter_->resume();
+  windows_->resume();
+  const Result<void> ran = runner_->run_until_blocking(last_step_, stop_, accepted);
+  meter_->pause();
+  windows_->pause();
+  if (!ran.ok()) {
+    if (ran.error().code != ErrorCode::Output) rescue_model_blocking();
+    return ran.error();
   }
-  return {};
+  MILLRACE_TRY(runner_->settle_blocking(accepted));
+  summary_.interrupted = stop_.load();
+  if (summary_.interrupted) MILLRACE_TRY(save_now_blocking());
+  // What only training needs makes room for the rest.
+  state_->workspace = Workspace();
+  state_->refinement = McmcScratch();
+  return publisher_->finish_blocking();
+}
+
+// The state as it is, unless it is saved already.
+Result<void> Run::save_now_blocking() {
+  if (saved_step_ == runner_->next_step()) return {};
+  return runner_->snapshot_now_blocking();
 }
 
 // An error ends the run; what was trained until then is saved if the device still answers.
 void Run::rescue_model_blocking() {
-  const Result<void> settled = runner_->settle_blocking(nullptr);
-  const Result<void> saved =
-      settled.ok() ? save_ply_blocking(runner_->next_step()) : Result<void>(settled.error());
+  Result<void> saved = runner_->settle_blocking(nullptr);
+  if (saved.ok()) saved = save_now_blocking();
+  if (saved.ok()) saved = publisher_->finish_blocking();
   if (!saved.ok()) warn("the model could not be saved: " + saved.error().message);
-}
-
-Result<void> Run::save_ply_blocking(uint32_t steps) {
-  const TraceSpan span(trace_.get(), TraceTrack::Phases, "save");
-  ModelSnapshot snapshot =
-      read_model_later(state_->model, runner_->row_bound(), /*with_moments=*/false);
-  MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "trainer.save"}));
-  GaussianCloud cloud = cloud_of(snapshot);
-  snapshot = ModelSnapshot();
-  const uint64_t n = cloud.count(), n_dropped = drop_non_finite_rows(cloud);
-  if (n_dropped > 0) {
-    warn(
-        fmt::format("{} of {} Gaussians hold no numbers any more and are not saved", n_dropped, n));
-  }
-  if (cloud.count() > 0) {
-    summary_.ply = folder_.ply(steps);
-    MILLRACE_TRY(write_gaussian_ply(summary_.ply, cloud));
-    say_saved(summary_.ply);
-  }
-  if (2 * n_dropped > n) {
-    return Error{
-        ErrorCode::Diverged,
-        fmt::format(
-            "training diverged: after {} steps {} of {} Gaussians hold no numbers. Lower the "
-            "learning rates (--means-lr, --scaling-lr, ...)",
-            steps, n_dropped, n)};
-  }
-  return {};
-}
-
-Result<void> Run::evaluate_now_blocking(uint32_t steps, bool final) {
-  const TraceSpan span(trace_.get(), TraceTrack::Phases, "evaluate");
-  const EvaluationInputs inputs = {
-      state_->model,          test_views_,
-      *test_photographs_,     kNearPlane * scale_.normaliser,
-      sh_degree_after(steps), edits_.bg_color(steps, options_.bg_color),
-      &state_->background};
-  MILLRACE_ASSIGN(Evaluation evaluation,
-                  evaluate_blocking(inputs, final ? &folder_ : nullptr, observer_.warning));
-  last_eval_ = evaluation.result;
-  last_eval_.step = steps;
-  last_eval_.gaussians = summary_.gaussians;
-  contact_rows_ = std::move(evaluation.contact_rows);
-  MILLRACE_TRY(write_stats(folder_, last_eval_));
-  if (observer_.evaluated) observer_.evaluated(last_eval_);
-  return {};
 }
 
 Result<void> Run::finish_blocking() {
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "finish");
-  if (!contact_rows_.empty()) {
-    MILLRACE_TRY(write_contact_sheet(folder_.contact_sheet(), contact_rows_));
+  if (!publisher_->contact_rows().empty()) {
+    MILLRACE_TRY(write_contact_sheet(folder_.contact_sheet(), publisher_->contact_rows()));
     summary_.contact_sheet = folder_.contact_sheet();
     say_saved(summary_.contact_sheet);
   }
@@ -354,6 +328,7 @@ Result<void> Run::finish_blocking() {
   MILLRACE_TRY(device_->wait_blocking(last.point(), {WaitReason::UserRead, "trainer.state"}));
   const auto control = last.as<Control>();
 
+  const EvalResult& eval = publisher_->last_eval();
   RunReport report;
   report.dataset = options_.dataset;
   report.device_id = device_->info().id;
@@ -362,9 +337,9 @@ Result<void> Run::finish_blocking() {
   std::tie(report.ms_median, report.ms_p95) = meter_->step_ms();
   report.device_dry_fraction = meter_->device_dry_fraction();
   report.mean_queued_steps = runner_->mean_queued_steps();
-  report.has_psnr = last_eval_.n_views > 0;
-  report.psnr_cc = last_eval_.psnr_cc;
-  report.psnr_gain = last_eval_.psnr_gain;
+  report.has_psnr = eval.n_views > 0;
+  report.psnr_cc = eval.psnr_cc;
+  report.psnr_gain = eval.psnr_gain;
   report.instances_mean = runner_->mean_instances();
   report.instances_max = runner_->max_instances();
   report.most_bands = runner_->most_bands();
@@ -384,8 +359,9 @@ Result<void> Run::finish_blocking() {
   summary_.gaussians = control.counts.rows;
   summary_.replays = runner_->replays();
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  summary_.psnr = report.has_psnr ? last_eval_.psnr : nan;
-  summary_.ssim = report.has_psnr ? last_eval_.ssim : nan;
+  summary_.psnr = report.has_psnr ? eval.psnr : nan;
+  summary_.ssim = report.has_psnr ? eval.ssim : nan;
+  summary_.ply = publisher_->ply();
   summary_.steps_per_second = meter_->steps_per_second();
   summary_.steady_waits_per_step = report.steady_waits_per_step;
   SlowFigures figures = meter_->figures();

@@ -30,19 +30,35 @@ void train_step(TrainState& state, const StepInputs& in) {
   // Commit. Behind a closed gate these three write nothing, so a replay starts from intact state.
   backward_with_adam(frame);
   mcmc_noise(state.model, in.step);
-  commit(state.model, in.step, /*adds_rows=*/false);
+  commit(state.model, in.step, CommitMode::Step);
 }
 
 void refine_transaction(TrainState& state, const Tensor& step) {
   decide(state.model, step, /*check_rows=*/true);
   mcmc_refine(state.model, step, state.refinement);
-  commit(state.model, step, /*adds_rows=*/true);
+  commit(state.model, step, CommitMode::Refine);
 }
 
 void reorder_transaction(TrainState& state, const Tensor& step) {
   decide(state.model, step, /*check_rows=*/false);
   morton_reorder(state.model, step);
-  commit(state.model, step, /*adds_rows=*/false);
+  commit(state.model, step, CommitMode::Other);
+}
+
+Ticket eval_transaction(TrainState& state, const StepInputs& in) {
+  PixelBuffers& pixels = state.workspace.pixels;
+  render_forward({state.model, state.cameras, in.step, state.workspace, in.size, in.capacity,
+                  /*with_depth=*/false, state.background.of(in.size), in.n_bands});
+  const auto n = static_cast<int64_t>(uint64_t{in.size.width} * in.size.height);
+  Ticket image = read_later(pixels.image.slice(0, 0, 3 * n));
+  commit(state.model, in.step, CommitMode::Other);
+  return image;
+}
+
+ModelSnapshot snapshot_transaction(TrainState& state, const Tensor& step, uint64_t row_bound) {
+  decide(state.model, step, /*check_rows=*/false);
+  commit(state.model, step, CommitMode::Other);
+  return read_model_later(state.model, row_bound, /*with_moments=*/false);
 }
 
 }  // namespace millrace

@@ -18,10 +18,10 @@ struct TrainState {
   BackgroundImages background;
 };
 
-/// The inputs of one step, pinned by the caller until the step was accepted.
+/// The inputs of one step or evaluated view, pinned by the caller until it was accepted.
 struct StepInputs {
   Tensor step;    // step block
-  Tensor target;  // [3,H,W] U8
+  Tensor target;  // [3,H,W] U8; an evaluation has none
   FrameSize size;
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all there is room for
   uint32_t n_bands = 1;   // passes over parts of the frame
@@ -35,5 +35,10 @@ void train_step(TrainState& state, const StepInputs& inputs);
 void refine_transaction(TrainState& state, const Tensor& step);
 /// Records a Morton reordering.
 void reorder_transaction(TrainState& state, const Tensor& step);
+/// Records the rendering of one view; the ticket brings the image, [3,H,W] F32. It is garbage if
+/// the transaction is refused.
+Ticket eval_transaction(TrainState& state, const StepInputs& inputs);
+/// Records a snapshot of the parameters; void if the transaction is refused. `row_bound`: of N.
+ModelSnapshot snapshot_transaction(TrainState& state, const Tensor& step, uint64_t row_bound);
 
 }  // namespace millrace

@@ -13,7 +13,9 @@ namespace {
 // Above every training transaction, so that none is mistaken for it.
 constexpr uint64_t kViewTransaction = 1ull << 62;
 
-ImageF interleave(const float* planes, uint32_t width, uint32_t height) {
+}  // namespace
+
+ImageF ViewRenderer::interleave(const float* planes, uint32_t width, uint32_t height) {
   ImageF image = {width, height, {}};
   const size_t n = size_t{width} * height;
   image.pixels.resize(3 * n);
@@ -22,8 +24,6 @@ ImageF interleave(const float* planes, uint32_t width, uint32_t height) {
   }
   return image;
 }
-
-}  // namespace
 
 ViewRenderer::ViewRenderer(const Model& model, const std::vector<FrameSize>& sizes, bool with_depth)
     : model_(model), with_depth_(with_depth) {

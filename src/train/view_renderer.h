@@ -27,6 +27,9 @@ class ViewRenderer {
                                 const std::array<float, 3>& background,
                                 const Tensor* background_image = nullptr);
 
+  /// [3,H,W] planes as an image.
+  static ImageF interleave(const float* planes, uint32_t width, uint32_t height);
+
  private:
   const Model& model_;
   Workspace workspace_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 
 #include "kernels/direct_call.h"
@@ -119,6 +120,19 @@ TEST(Gate, CommitOfARefinementMakesItsRowsLiveOnce) {
   EXPECT_EQ(control.counts.rows, 105u);
   commit(step, control, 1);
   EXPECT_EQ(control.counts.rows, 105u);
+}
+
+TEST(Gate, CommitOfAnythingElseChangesNothingButWhatIsCommitted) {
+  Control control = open_control(100);
+  control.counts.added = 5;
+  control.counts.visible = 42;
+  const StepBlock step = block_of(5);
+  decide_frame(step, control, 77, 100);
+  const StepMetrics before = control.metrics;
+  commit(step, control, 2);
+  EXPECT_EQ(control.gate.committed, 5u);
+  EXPECT_EQ(control.counts.rows, 100u);
+  EXPECT_EQ(std::memcmp(&control.metrics, &before, sizeof(before)), 0);
 }
 
 TEST(Gate, CommitOfAStepReportsItsCounts) {

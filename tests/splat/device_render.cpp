@@ -229,7 +229,7 @@ DeviceModel device_train(Device& device, const GaussianCloud& cloud, const Camer
       backward_accumulate(bench.frame(), buffer);
       adam_step(bench.frame(), buffer);
     }
-    commit(bench.model, bench.step, false);
+    commit(bench.model, bench.step, CommitMode::Step);
   }
   const ModelSnapshot snapshot = read_model_later(bench.model, bench.n_rows, true);
   wait_blocking(device);

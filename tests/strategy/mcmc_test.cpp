@@ -20,7 +20,7 @@ void refine(Bench& bench, const StepBlock& block) {
   const McmcScratch scratch = make_mcmc_scratch(bench.model);
   decide(bench.model, step, /*check_rows=*/true);
   mcmc_refine(bench.model, step, scratch);
-  commit(bench.model, step, /*adds_rows=*/true);
+  commit(bench.model, step, CommitMode::Refine);
 }
 
 // Opacity and scale factor of each of n copies (eq. 9 of the paper); C(i-1, k) by multiplication.
@@ -263,7 +263,7 @@ void noise(Bench& bench, StepBlock block, float scale) {
   const Tensor step = upload_step_block(*bench.device, block);
   decide(bench.model, step, false);
   mcmc_noise(bench.model, step);
-  commit(bench.model, step, false);
+  commit(bench.model, step, CommitMode::Step);
 }
 
 TEST(McmcNoise, HasTheShapeOfTheSquaredCovariance) {

@@ -22,7 +22,7 @@ void reorder(Bench& bench, uint32_t epoch = 0) {
   const Tensor step = upload_step_block(*bench.device, block);
   decide(bench.model, step, false);
   morton_reorder(bench.model, step);
-  commit(bench.model, step, false);
+  commit(bench.model, step, CommitMode::Other);
 }
 
 // A row with its moments as one list of numbers.
@@ -90,7 +90,7 @@ TEST(MortonOrder, IsStableSoThatASecondReorderingChangesNothing) {
   const Tensor step = upload_step_block(*bench.device, block);
   decide(bench.model, step, false);
   morton_reorder(bench.model, step);
-  commit(bench.model, step, false);
+  commit(bench.model, step, CommitMode::Other);
   const Rows twice = bench.rows_blocking();
   EXPECT_EQ(twice.control.gate.committed, 10u);
   EXPECT_TRUE(same_rows(once, twice));

@@ -72,6 +72,22 @@ TEST(RunMeter, WaitsOfAReplayDoNotCount) {
   bench.steps(70, 120);
   bench.meter.pause();
   EXPECT_EQ(bench.meter.steady_waits_per_step(), 0);
+  EXPECT_EQ(bench.meter.steady_steps(), 99u) << "the replayed step counts no more than its time";
+}
+
+TEST(RunMeter, WaitsBeforeTheStepThatAReplayFollowsStillCount) {
+  Bench bench;
+  bench.meter.resume();
+  bench.steps(0, 60);
+  for (int i = 0; i < 5; ++i) bench.wait_for_nothing(WaitReason::Decode);
+  bench.steps(60, 70);
+  bench.wait_for_nothing(WaitReason::Replay);
+  bench.meter.leave_out();
+  bench.wait_for_nothing(WaitReason::UserRead);
+  bench.meter.leave_out();  // no step came in between
+  bench.steps(70, 120);
+  bench.meter.pause();
+  EXPECT_DOUBLE_EQ(bench.meter.steady_waits_per_step(), 0.05);
 }
 
 TEST(RunMeter, SaysNothingOfARunWithoutSteadySteps) {

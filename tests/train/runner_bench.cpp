@@ -19,14 +19,15 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   const uint64_t rows = room.rows ? std::max(room.rows, cloud.count()) : uint64_t{4096};
   state.model = make_model(device, cloud, static_cast<int>(options.sh_degree), rows);
   std::vector<View> views;
-  std::vector<CameraRecord> cameras;
+  std::vector<CameraRecord> cameras, eval_cameras;
   std::vector<FrameSize> sizes;
   for (const View& view : tiny_dataset().views) {
-    if (view.held_out) continue;
-    views.push_back(view);
-    cameras.push_back(make_camera_record(view.camera, kNearPlane * scale.normaliser));
-    sizes.push_back(frame_size(view.camera));
+    const CameraRecord camera = make_camera_record(view.camera, kNearPlane * scale.normaliser);
+    (view.held_out ? eval_cameras : cameras).push_back(camera);
+    (view.held_out ? eval_sizes : sizes).push_back(frame_size(view.camera));
+    if (!view.held_out) views.push_back(view);
   }
+  cameras.insert(cameras.end(), eval_cameras.begin(), eval_cameras.end());
   state.cameras = make_camera_table(device, cameras);
   state.workspace.rows = make_row_buffers(device, state.model.row_capacity);
   state.workspace.pixels = make_pixel_buffers(device, sizes, true, false);
@@ -49,6 +50,10 @@ void RunnerBench::keep_decoders_ahead() {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   };
+}
+
+void RunnerBench::plan_outputs(const OutputPlan& plan, RunSink* sink) {
+  runner->plan_outputs(plan, eval_sizes, sink);
 }
 
 Result<void> RunnerBench::run_blocking(uint32_t end_step) {

@@ -86,6 +86,8 @@ class RunnerBench {
   /// From now on every transaction is followed by the end of all decoding that was asked for: tiny
   /// steps do not outrun the decoders, and what is left of waits for them is the trainer's fault.
   void keep_decoders_ahead();
+  /// From now on the run shows what is planned to `sink`, from the held-out views.
+  void plan_outputs(const OutputPlan& plan, RunSink* sink);
   /// Runs to `end_step` and settles; the first error, if any.
   Result<void> run_blocking(uint32_t end_step);
   /// The hash of the settled state.
@@ -102,6 +104,7 @@ class RunnerBench {
   std::atomic<bool> stop = false;
   std::vector<StepMetrics> accepted;  // of every accepted step, in the order of the calls
   uint64_t initial_rows = 0;
+  std::vector<FrameSize> eval_sizes;  // of the held-out views
 };
 
 }  // namespace millrace::test

@@ -33,7 +33,7 @@ TEST(Schedule, TheFirstStepHasTheRatesOfTheAnchors) {
   EXPECT_FLOAT_EQ(block.scale_reg, 0.004f);  // 0.01 / 2.5
   EXPECT_FLOAT_EQ(block.min_opacity, 0.005f);
   EXPECT_EQ(block.max_rows, 1000000u);
-  EXPECT_EQ(block.transaction, 0u);
+  EXPECT_EQ(block.transaction, transaction_id(0, TransactionKind::Step));
   EXPECT_EQ(block.epoch, 3u);
   EXPECT_EQ(block.view, 5u);
   EXPECT_EQ(block.seed, 42u);
@@ -88,7 +88,7 @@ TEST(Schedule, TransactionsOfAStepAreStepThenRefineThenReorder) {
   options.refine_every = 10;
   options.morton_interval = 15;
   const Schedule schedule(options, kScale);
-  const auto id = transaction_id;
+  const auto id = [](uint32_t step, TransactionKind kind) { return transaction_id(step, kind); };
   EXPECT_EQ(schedule.next(id(9, TransactionKind::Step)), id(10, TransactionKind::Step));
   EXPECT_EQ(schedule.next(id(10, TransactionKind::Step)), id(10, TransactionKind::Refine));
   EXPECT_EQ(schedule.next(id(10, TransactionKind::Refine)), id(11, TransactionKind::Step));
@@ -97,6 +97,49 @@ TEST(Schedule, TransactionsOfAStepAreStepThenRefineThenReorder) {
   EXPECT_EQ(schedule.next(id(30, TransactionKind::Step)), id(30, TransactionKind::Refine));
   EXPECT_EQ(schedule.next(id(30, TransactionKind::Refine)), id(30, TransactionKind::Reorder));
   EXPECT_EQ(schedule.next(id(30, TransactionKind::Reorder)), id(31, TransactionKind::Step));
+}
+
+TEST(Schedule, SnapshotsAndThenEveryViewOfAnEvaluationComeBeforeTheirStep) {
+  TrainOptions options;
+  options.morton_interval = 10;
+  Schedule schedule(options, kScale);
+  schedule.plan_outputs({.saves = {0, 11}, .evals = {11, 12}, .n_eval_views = 3});
+  std::vector<uint64_t> ids = {schedule.first(0)};
+  while (step_of(ids.back()) < 13) ids.push_back(schedule.next(ids.back()));
+  EXPECT_TRUE(std::ranges::is_sorted(ids));
+  using Kind = TransactionKind;
+  const std::vector<uint64_t> expected = {
+      transaction_id(10, Kind::Reorder), transaction_id(11, Kind::Snapshot),
+      transaction_id(11, Kind::Eval, 0), transaction_id(11, Kind::Eval, 1),
+      transaction_id(11, Kind::Eval, 2), transaction_id(11, Kind::Step),
+      transaction_id(12, Kind::Eval, 0), transaction_id(12, Kind::Eval, 1),
+      transaction_id(12, Kind::Eval, 2), transaction_id(12, Kind::Step),
+      transaction_id(13, Kind::Step)};
+  EXPECT_TRUE(std::equal(expected.rbegin(), expected.rend(), ids.rbegin()));
+  EXPECT_EQ(ids[0], transaction_id(0, Kind::Snapshot));
+  EXPECT_EQ(ids[1], transaction_id(0, Kind::Step));
+}
+
+TEST(Schedule, ATransactionsNumberHoldsItsStepKindAndView) {
+  const uint64_t id = transaction_id(0xFFFFFFFE, TransactionKind::Eval, 0xABCDEF);
+  EXPECT_EQ(step_of(id), 0xFFFFFFFEu);
+  EXPECT_EQ(kind_of(id), TransactionKind::Eval);
+  EXPECT_EQ(index_of(id), 0xABCDEFu);
+}
+
+TEST(Schedule, AnEvaluationHasThePlainBackgroundAndTheTrainedDegree) {
+  TrainOptions options;
+  options.bg_color = {0.25f, 0.5f, 0.75f};
+  for (const char* mode : {"modulation", "random"}) {
+    options.bg_mode = mode;
+    const Schedule schedule(options, kScale);
+    const StepBlock block = schedule.block(transaction_id(1000, TransactionKind::Eval, 2), 3, 7);
+    EXPECT_EQ(block.background[1], 0.5f);
+    EXPECT_EQ(block.modes, 0u);
+    EXPECT_EQ(block.view, 7u);
+    EXPECT_EQ(block.sh_degree, 0u) << "step 999 still trained degree 0";
+    EXPECT_EQ(schedule.block(transaction_id(1001, TransactionKind::Eval), 3, 7).sh_degree, 1u);
+  }
 }
 
 TEST(Schedule, TheShDegreeRisesByOneEachIntervalUpToTheLargest) {

@@ -86,6 +86,22 @@ TEST(StepWindows, WhatHappensWhilePausedIsNoTimeAndNoWait) {
   EXPECT_DOUBLE_EQ(windows[0].gaussians, 4.5) << "sizes count all the same";
 }
 
+TEST(StepWindows, WhatIsLeftOutTakesNothingAwayFromTheStepsBefore) {
+  Windows run(100);
+  run.windows.resume();
+  run.steps(0, 4);
+  run.wait_for_nothing(WaitReason::Decode);
+  run.steps(4, 5);
+  run.wait_for_nothing(WaitReason::UserRead);
+  run.windows.leave_out();
+  run.steps(5, 20);
+  run.windows.pause();
+  const std::vector<StepWindow> windows = run.windows.windows();
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_DOUBLE_EQ(windows[0].waits_per_step, 0.1);
+  EXPECT_EQ(windows[1].waits_per_step, 0);
+}
+
 TEST(StepWindows, AShortOrInterruptedRunHasFewerWindows) {
   Windows short_run(3);
   short_run.windows.resume();

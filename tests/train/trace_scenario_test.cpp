@@ -148,7 +148,7 @@ TEST(TraceOfTraining, LoadingEvaluationAndSavingAreShown) {
   std::map<std::string, int> phases;
   for (const json& event : traced_run().tracks.at("phases")) ++phases[event["name"]];
   EXPECT_EQ(phases,
-            (std::map<std::string, int>{{"load", 1}, {"evaluate", 2}, {"save", 1}, {"finish", 1}}));
+            (std::map<std::string, int>{{"load", 1}, {"score", 4}, {"save", 1}, {"finish", 1}}));
 }
 
 TEST(TraceOfTraining, EveryKernelOfTheSteadyStepsIsThere) {

@@ -1,0 +1,178 @@
+// Saving and scoring beside training.
+#include "train/publisher.h"
+
+#include <fmt/format.h>
+
+#include <new>
+#include <utility>
+
+#include "device/trace.h"
+#include "io/ply.h"
+#include "train/finite_rows.h"
+#include "train/view_renderer.h"
+
+namespace millrace {
+
+Publisher::Publisher(Setup setup, Device& device, const TrainObserver& observer)
+    : setup_(std::move(setup)), device_(device), observer_(observer) {
+  ImageLoaderOptions options = setup_.photographs;
+  options.trace = device.ledger().trace();
+  photographs_ = std::make_unique<ImageLoader>(setup_.eval_views, options, worker_waits_);
+}
+
+Publisher::~Publisher() = default;
+
+void Publisher::post(std::function<Result<void>()> job) {
+  {
+    std::lock_guard lock(mutex_);
+    ++n_jobs_;
+  }
+  worker_.post([this, job = std::move(job)] {
+    Result<void> done;
+    try {
+      done = job();
+    } catch (const std::bad_alloc&) {
+      done = Error{ErrorCode::OutOfMemory,
+                   "no memory is left to save or score the model; lower --max-cap or train at a "
+                   "smaller size (-r 2)"};
+    } catch (const Exception& exception) {
+      done = exception.error();
+    }
+    {
+      std::lock_guard lock(mutex_);
+      --n_jobs_;
+      if (!done.ok() && !failed_) {
+        failed_ = true;
+        error_ = done.error();
+      }
+      has_news_.store(true, std::memory_order_release);
+    }
+    changed_.notify_all();
+  });
+}
+
+void Publisher::report(Report report) {
+  std::lock_guard lock(mutex_);
+  reports_.push_back(std::move(report));
+}
+
+Result<void> Publisher::make_room_blocking() {
+  if (!evaluating_) eval_begin_ = std::chrono::steady_clock::now();
+  evaluating_ = true;
+  std::unique_lock lock(mutex_);
+  device_.ledger().wait_blocking(lock, changed_,
+                                 [this] { return waiting_bytes_ <= setup_.most_waiting_bytes; },
+                                 {WaitReason::UserRead, "trainer.evaluation_backlog"});
+  return {};
+}
+
+void Publisher::rendered(const RenderedView& view) {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - eval_begin_;
+  if (view.view + 1 == setup_.eval_views.size()) evaluating_ = false;
+  const uint64_t bytes = view.image.bytes().size();
+  {
+    std::lock_guard lock(mutex_);
+    waiting_bytes_ += bytes;
+  }
+  post([this, view, bytes, seconds = seconds.count()] {
+    const Result<void> scored = score_blocking(view, seconds);
+    std::lock_guard lock(mutex_);
+    waiting_bytes_ -= bytes;
+    return scored;
+  });
+}
+
+void Publisher::snapshot(uint32_t steps, ModelSnapshot snapshot) {
+  post([this, steps, snapshot = std::move(snapshot)] { return save(steps, snapshot); });
+}
+
+Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
+  const TraceSpan span(device_.ledger().trace(), TraceTrack::Phases, "save");
+  GaussianCloud cloud = cloud_of(snapshot);
+  const uint64_t n = cloud.count(), n_dropped = drop_non_finite_rows(cloud);
+  if (n_dropped > 0) {
+    report([this, n, n_dropped] {
+      if (!observer_.warning) return;
+      observer_.warning(fmt::format("{} of {} Gaussians hold no numbers any more and are not saved",
+                                    n_dropped, n));
+    });
+  }
+  if (cloud.count() > 0) {
+    const std::filesystem::path file = setup_.folder.ply(steps);
+    MILLRACE_TRY(write_gaussian_ply(file, cloud));
+    report([this, file] {
+      ply_ = file;
+      if (observer_.saved) observer_.saved(std::filesystem::absolute(file));
+    });
+  }
+  if (2 * n_dropped > n) {
+    return Error{
+        ErrorCode::Diverged,
+        fmt::format(
+            "training diverged: after {} steps {} of {} Gaussians hold no numbers. Lower the "
+            "learning rates (--means-lr, --scaling-lr, ...)",
+            steps, n_dropped, n)};
+  }
+  return {};
+}
+
+Result<void> Publisher::score_blocking(const RenderedView& view, double seconds) {
+  const TraceSpan span(device_.ledger().trace(), TraceTrack::Phases, "score");
+  const auto n_views = static_cast<uint32_t>(setup_.eval_views.size());
+  if (view.view == 0) {
+    const bool keeps_renders = view.steps == setup_.last_step;
+    scores_ = std::make_unique<ViewScores>(n_views, keeps_renders ? &setup_.folder : nullptr);
+  }
+  if (view.view + 1 < n_views) photographs_->prefetch(view.view + 1);
+  const auto photograph = photographs_->get_blocking(view.view);
+  if (!photograph.ok()) {
+    report([this, text = photograph.error().message] {
+      if (observer_.warning) observer_.warning(text);
+    });
+  }
+  const ImageF image = ViewRenderer::interleave(
+      reinterpret_cast<const float*>(view.image.bytes().data()), view.size.width, view.size.height);
+  MILLRACE_TRY(scores_->add(view.view, setup_.eval_views[view.view], image, photograph));
+  if (view.view + 1 < n_views) return {};
+  Evaluation evaluation = scores_->take();
+  evaluation.result.step = view.steps;
+  evaluation.result.gaussians = view.gaussians;
+  evaluation.result.seconds = seconds;
+  MILLRACE_TRY(write_stats(setup_.folder, evaluation.result));
+  report([this, shared = std::make_shared<Evaluation>(std::move(evaluation))] {
+    publish(std::move(*shared));
+  });
+  return {};
+}
+
+void Publisher::publish(Evaluation evaluation) {
+  last_eval_ = evaluation.result;
+  contact_rows_ = std::move(evaluation.contact_rows);
+  if (observer_.evaluated) observer_.evaluated(last_eval_);
+}
+
+Result<void> Publisher::deliver() {
+  if (!has_news_.load(std::memory_order_acquire)) return {};
+  std::vector<Report> reports;
+  Result<void> outcome;
+  {
+    std::lock_guard lock(mutex_);
+    has_news_.store(false, std::memory_order_relaxed);
+    reports.swap(reports_);
+    if (failed_) outcome = std::exchange(error_, {});
+    failed_ = false;
+  }
+  for (const Report& report : reports) report();
+  return outcome;
+}
+
+Result<void> Publisher::finish_blocking() {
+  {
+    std::unique_lock lock(mutex_);
+    device_.ledger().wait_blocking(lock, changed_, [this] { return n_jobs_ == 0; },
+                                   {WaitReason::UserRead, "trainer.publish"});
+  }
+  return deliver();
+}
+
+}  // namespace millrace
