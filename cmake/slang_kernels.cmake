@@ -22,7 +22,7 @@ if(SLANGC)
     list(APPEND modules ${module})
     set(out ${slang_folder}/${module})
     # Without optimisation by Slang: the drivers do it, and the wheel lacks the library for it.
-    set(flags -O0 -warnings-disable 41012 -I ${CMAKE_SOURCE_DIR}/src/kernels)
+    set(flags -O0 -warnings-disable 41012 -I ${CMAKE_SOURCE_DIR}/src)
     set(strip ${CMAKE_SOURCE_DIR}/tools/kernels/strip_spirv.py)
     add_custom_command(
       OUTPUT ${out}.spv
