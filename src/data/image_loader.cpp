@@ -47,7 +47,7 @@ struct ImageLoader::State {
       : views(std::move(all_views)),
         options(given),
         ledger(wait_ledger),
-        trace(given.trace ? given.trace : wait_ledger.trace()),
+        trace(wait_ledger.trace()),
         entries(views.size()) {
     if (trace == nullptr) return;
     for (int i = 0; i < n_threads(); ++i) idle_tracks.push_back(trace->add_track("loader"));

@@ -18,7 +18,6 @@ struct ImageLoaderOptions {
       4ull << 30;  // decoded pixels kept; views asked for but not yet taken are always kept
   std::array<float, 3> background = {0, 0, 0};
   double artificial_delay_ms = 0;  // tests: makes every decode slower
-  TraceRecorder* trace = nullptr;  // where decodes are shown; null: where the ledger's waits are
 };
 
 /// Thread-safe for one consumer thread. Images handed out stay valid while the shared pointer

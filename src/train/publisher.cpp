@@ -14,13 +14,12 @@
 namespace millrace {
 
 Publisher::Publisher(Setup setup, Device& device, const TrainObserver& observer)
-    : setup_(std::move(setup)), device_(device), observer_(observer) {
-  ImageLoaderOptions options = setup_.photographs;
-  options.trace = device.ledger().trace();
-  photographs_ = std::make_unique<ImageLoader>(setup_.eval_views, options, worker_waits_);
+    : setup_(std::move(setup)),
+      device_(device),
+      observer_(observer),
+      trace_(device.ledger().trace()) {
+  if (trace_) decodes_ = trace_->add_track("loader");
 }
-
-Publisher::~Publisher() = default;
 
 void Publisher::post(std::function<Result<void>()> job) {
   {
@@ -75,7 +74,7 @@ void Publisher::rendered(const RenderedView& view) {
     waiting_bytes_ += bytes;
   }
   post([this, view, bytes, seconds = seconds.count()] {
-    const Result<void> scored = score_blocking(view, seconds);
+    const Result<void> scored = score(view, seconds);
     std::lock_guard lock(mutex_);
     waiting_bytes_ -= bytes;
     return scored;
@@ -87,7 +86,7 @@ void Publisher::snapshot(uint32_t steps, ModelSnapshot snapshot) {
 }
 
 Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
-  const TraceSpan span(device_.ledger().trace(), TraceTrack::Phases, "save");
+  const TraceSpan span(trace_, TraceTrack::Phases, "save");
   GaussianCloud cloud = cloud_of(snapshot);
   const uint64_t n = cloud.count(), n_dropped = drop_non_finite_rows(cloud);
   if (n_dropped > 0) {
@@ -116,15 +115,22 @@ Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   return {};
 }
 
-Result<void> Publisher::score_blocking(const RenderedView& view, double seconds) {
-  const TraceSpan span(device_.ledger().trace(), TraceTrack::Phases, "score");
+Result<std::shared_ptr<const Image8>> Publisher::photograph_of(const View& view) {
+  const TraceSpan span(trace_, decodes_, trace_ ? trace_->intern(view.name) : nullptr);
+  if (setup_.decode_delay_ms > 0) pause_worker(setup_.decode_delay_ms);
+  MILLRACE_ASSIGN(Image8 image, load_view_image(view, setup_.background));
+  return std::make_shared<const Image8>(std::move(image));
+}
+
+Result<void> Publisher::score(const RenderedView& view, double seconds) {
+  const TraceSpan span(trace_, TraceTrack::Phases, "score");
   const auto n_views = static_cast<uint32_t>(setup_.eval_views.size());
   if (view.view == 0) {
     const bool keeps_renders = view.steps == setup_.last_step;
     scores_ = std::make_unique<ViewScores>(n_views, keeps_renders ? &setup_.folder : nullptr);
   }
-  if (view.view + 1 < n_views) photographs_->prefetch(view.view + 1);
-  const auto photograph = photographs_->get_blocking(view.view);
+  const View& held_out = setup_.eval_views[view.view];
+  const auto photograph = photograph_of(held_out);
   if (!photograph.ok()) {
     report([this, text = photograph.error().message] {
       if (observer_.warning) observer_.warning(text);
@@ -132,7 +138,7 @@ Result<void> Publisher::score_blocking(const RenderedView& view, double seconds)
   }
   const ImageF image = ViewRenderer::interleave(
       reinterpret_cast<const float*>(view.image.bytes().data()), view.size.width, view.size.height);
-  MILLRACE_TRY(scores_->add(view.view, setup_.eval_views[view.view], image, photograph));
+  MILLRACE_TRY(scores_->add(view.view, held_out, image, photograph));
   if (view.view + 1 < n_views) return {};
   Evaluation evaluation = scores_->take();
   evaluation.result.step = view.steps;

@@ -2,6 +2,7 @@
 // training goes on meanwhile.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,7 +14,8 @@
 #include <vector>
 
 #include "base/worker_pool.h"
-#include "data/image_loader.h"
+#include "data/image.h"
+#include "device/trace.h"
 #include "train/evaluation.h"
 #include "train/output.h"
 #include "train/run_sink.h"
@@ -27,14 +29,14 @@ class Publisher {
  public:
   struct Setup {
     OutputFolder folder;
-    std::vector<View> eval_views;  // held out, in the order of RenderedView::view
-    ImageLoaderOptions photographs;
-    uint32_t last_step = 0;                    // its renders are kept as files
-    uint64_t most_waiting_bytes = 256u << 20;  // of images that are not yet scored
+    std::vector<View> eval_views;                 // held out, in the order of RenderedView::view
+    std::array<float, 3> background = {0, 0, 0};  // behind photographs with alpha
+    double decode_delay_ms = 0;                   // tests: makes every decode slower
+    uint32_t last_step = 0;                       // its renders are kept as files
+    uint64_t most_waiting_bytes = 256u << 20;     // of images that are not yet scored
   };
   /// `device` and `observer` must outlive the publisher.
   Publisher(Setup setup, Device& device, const TrainObserver& observer);
-  ~Publisher();
 
   /// Waits (reason UserRead) while more than Setup::most_waiting_bytes are waiting.
   Result<void> make_room_blocking();
@@ -62,7 +64,8 @@ class Publisher {
   void post(std::function<Result<void>()> job);
   void report(Report report);  // from the worker
   Result<void> save(uint32_t steps, const ModelSnapshot& snapshot);
-  Result<void> score_blocking(const RenderedView& view, double seconds);
+  Result<void> score(const RenderedView& view, double seconds);
+  Result<std::shared_ptr<const Image8>> photograph_of(const View& view);
   void publish(Evaluation evaluation);
 
   const Setup setup_;
@@ -83,9 +86,9 @@ class Publisher {
   bool failed_ = false;
   std::atomic<bool> has_news_ = false;
 
-  // Of the worker, whose waits hold up nobody.
-  WaitLedger worker_waits_;
-  std::unique_ptr<ImageLoader> photographs_;
+  // Of the worker.
+  TraceRecorder* const trace_;  // null unless a trace is wanted
+  TraceTrack decodes_ = {};
   std::unique_ptr<ViewScores> scores_;
   WorkerPool worker_{1};  // last: its thread uses all of the above
 };

@@ -190,9 +190,13 @@ Result<void> Run::load_blocking() {
   loader.artificial_delay_ms = options_.test_decode_delay_ms;
   photographs_ =
       std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes);
-  loader.cache_bytes = std::min<uint64_t>(options_.image_cache_bytes / 4, 256u << 20);
-  publisher_ = std::make_unique<Publisher>(
-      Publisher::Setup{folder_, test_views_, loader, last_step_}, *device_, observer_);
+  publisher_ =
+      std::make_unique<Publisher>(Publisher::Setup{.folder = folder_,
+                                                   .eval_views = test_views_,
+                                                   .background = options_.bg_color,
+                                                   .decode_delay_ms = options_.test_decode_delay_ms,
+                                                   .last_step = last_step_},
+                                  *device_, observer_);
   runner_ =
       std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes, &edits_);
   runner_->plan_outputs(output_plan(), eval_sizes, this);

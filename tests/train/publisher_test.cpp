@@ -155,7 +155,7 @@ TEST(Publisher, AFolderThatCannotBeWrittenIsAnErrorThatIsDeliveredOnce) {
 TEST(Publisher, TooManyUnscoredImagesMakeTheNextViewWaitAndTheLedgerSaysSo) {
   Bench bench("backlog");
   bench.setup.most_waiting_bytes = 1;
-  bench.setup.photographs.artificial_delay_ms = 30;
+  bench.setup.decode_delay_ms = 30;
   Publisher publisher(bench.setup, *bench.device, bench.observer);
   WaitLedger& ledger = bench.device->ledger();
   const uint64_t before = ledger.count(WaitReason::UserRead);

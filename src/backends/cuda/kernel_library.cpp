@@ -21,14 +21,14 @@ uint32_t dispatched_groups(const LoadedPass& pass, uint64_t threads) {
 Result<LoadedPass> KernelLibrary::load_pass(const GpuPass& plan, const CudaOptions& options) {
   const Driver& driver = context_.driver;
   const std::string what = fmt::format("load the code of {}", plan.entry_point);
-  const GpuCode code = find_cuda_code(plan.entry_point);
-  if (code.image == nullptr) {
+  const GpuEntry* const code = find_gpu_entry(plan.entry_point);
+  if (code == nullptr || code->cuda.empty()) {
     return Error{ErrorCode::Internal,
                  fmt::format("cuda device: this build has no code of {}", plan.entry_point)};
   }
-  LoadedPass pass{.plan = plan, .group_size = code.group_size};
+  LoadedPass pass{.plan = plan, .group_size = code->group_size};
   Module module = nullptr;
-  MILLRACE_TRY(driver.check(driver.module_load_data(&module, code.image), what.c_str()));
+  MILLRACE_TRY(driver.check(driver.module_load_data(&module, code->cuda.data()), what.c_str()));
   modules_.push_back(module);
   MILLRACE_TRY(driver.check(driver.module_get_function(&pass.function, module, plan.entry_point),
                             what.c_str()));
@@ -38,7 +38,7 @@ Result<LoadedPass> KernelLibrary::load_pass(const GpuPass& plan, const CudaOptio
   }
   int groups_per_processor = 0;
   MILLRACE_TRY(driver.check(
-      driver.occupancy(&groups_per_processor, pass.function, static_cast<int>(code.group_size), 0),
+      driver.occupancy(&groups_per_processor, pass.function, static_cast<int>(code->group_size), 0),
       what.c_str()));
   const uint64_t resident = static_cast<uint64_t>(std::max(1, groups_per_processor)) *
                             static_cast<uint64_t>(context_.attribute(Attribute::Processors));
