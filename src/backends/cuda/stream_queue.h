@@ -11,10 +11,10 @@
 #include "backends/cuda/command_ring.h"
 #include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/cuda_options.h"
-#include "backends/cuda/fault.h"
 #include "backends/cuda/issue.h"
 #include "backends/cuda/timeline.h"
 #include "device/completion.h"
+#include "device/fault.h"
 #include "device/launch_log.h"
 
 namespace millrace::cuda {
