@@ -1,6 +1,7 @@
 // The plan of each kernel on a GPU: its passes and how many groups each needs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,16 +22,22 @@ struct GpuPass {
   const char* entry_point;
   GpuShape shape;
   uint32_t items_per_group;
-  uint32_t pass = 0;  // what the argument block calls it
+  uint32_t pass = 0;  // its number in the kernel's plan, from 0, which the argument block has
 };
 
 namespace detail {
-inline constexpr GpuPass kGpuPasses[] = {
+inline constexpr auto kGpuPasses = [] {
+  auto passes = std::to_array<GpuPass>({
 #define MILLRACE_GPU_PASS(kernel, entry, shape, items) \
-  {KernelId::kernel, #entry, GpuShape::shape, items, 0},
+  {KernelId::kernel, #entry, GpuShape::shape, items},
 #include "kernels/gpu_table.inc"
 #undef MILLRACE_GPU_PASS
-};
+  });
+  for (size_t i = 1; i < passes.size(); ++i) {
+    if (passes[i].kernel == passes[i - 1].kernel) passes[i].pass = passes[i - 1].pass + 1;
+  }
+  return passes;
+}();
 }  // namespace detail
 
 /// The passes of `kernel` in order; none where it has no GPU code.
