@@ -50,7 +50,8 @@ inline std::span<const GpuPass> gpu_passes(KernelId kernel) {
   return all.subspan(begin, end - begin);
 }
 
-/// Device memory that a launch needs beside its bindings, or 0.
-inline uint64_t gpu_scratch_bytes(KernelId, uint64_t, std::span<const std::byte>) { return 0; }
+/// Device memory that a launch over `threads` with the parameter block `params` needs beside its
+/// bindings, or 0.
+uint64_t gpu_scratch_bytes(KernelId kernel, uint64_t threads, std::span<const std::byte> params);
 
 }  // namespace millrace
