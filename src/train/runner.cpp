@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 
 #include "device/test_hooks.h"
 #include "device/trace.h"
@@ -58,6 +61,7 @@ Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& sc
       sizes_(std::move(sizes)),
       n_train_views_(static_cast<uint32_t>(sizes_.size())),
       sampler_(options.seed, n_train_views_),
+      edits_(edits),
       room_(device, options, state.workspace, sizes_.size()) {}
 
 void Runner::plan_outputs(OutputPlan plan, const std::vector<FrameSize>& eval_sizes,
@@ -104,9 +108,29 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
     }
     MILLRACE_TRY(harvest(accepted));
     if (sink_) MILLRACE_TRY(sink_->deliver());
+    pause_blocking(stop);
     MILLRACE_TRY(record_next_blocking());
   }
   return {};
+}
+
+// A pause happens once, however often its step is recorded. What is queued runs on meanwhile.
+void Runner::pause_blocking(const std::atomic<bool>& stop) {
+  const uint32_t step = next_step();
+  if (edits_ == nullptr || step < next_pause_ || kind_of(next_) != TransactionKind::Step) return;
+  next_pause_ = step + 1;
+  const std::chrono::duration<double> asked(edits_->pause_seconds(step));
+  if (asked.count() <= 0) return;
+  const auto end = std::chrono::steady_clock::now() + asked;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::unique_lock lock(mutex);
+  // Nobody is told when `stop` is set (by a signal), so it is looked at ten times a second.
+  const auto done = [&] { return stop.load() || std::chrono::steady_clock::now() >= end; };
+  while (!device_.ledger().wait_for_blocking(lock, changed, done, std::chrono::milliseconds(100),
+                                             {WaitReason::UserRead, "trainer.pause"})) {
+  }
+  if (sink_) sink_->paused();
 }
 
 Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&)>& accepted) {

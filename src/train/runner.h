@@ -70,6 +70,7 @@ class Runner {
     }
   };
 
+  void pause_blocking(const std::atomic<bool>& stop);
   Result<void> record_next_blocking();
   Result<void> record_blocking(uint64_t transaction);
   Result<void> record_frame_blocking(Pending& pending);
@@ -94,6 +95,8 @@ class Runner {
   ViewSampler sampler_;
   RunSink* sink_ = nullptr;
 
+  const EditLog* edits_;
+  uint32_t next_pause_ = 0;  // the first step that may still pause the run
   uint64_t next_ = transaction_id(0, TransactionKind::Step);
   uint32_t epoch_ = 0;
   // Both are a few entries long, oldest first: vectors, which keep their memory from step to step.
