@@ -22,6 +22,7 @@ LAYERS = {
     "kernels": ("base",),
     "device": ("base", "kernels"),
     "backends/cpu": ("device", "kernels", "base"),
+    "backends/cuda": ("device", "kernels", "base"),
     "tensor": ("device",),
     "splat": ("tensor",),
     "loss": ("tensor",),

@@ -4,13 +4,6 @@
 #include <fmt/format.h>
 
 namespace millrace {
-namespace {
-
-// An upload larger than this part of the ring gets a block of its own, so that one image does not
-// push out everything else.
-constexpr uint64_t kRingPart = 4;
-
-}  // namespace
 
 Result<Block> BufferStore::make_staging(BlockSource& source, uint64_t staging_bytes) {
   const uint64_t bytes = BlockPool::block_bytes(staging_bytes);
@@ -23,16 +16,16 @@ BufferStore::BufferStore(BlockSource* source, uint64_t limit_bytes, const Block&
     : source_(source),
       owner_(owner),
       pool_(source, limit_bytes),
-      staging_(staging),
-      ring_(staging.requested) {
-  pool_.add_reserved(staging_.bytes);
+      staging_block_(staging),
+      staging_(&pool_, staging) {
+  pool_.add_reserved(staging.bytes);
 }
 
 BufferStore::~BufferStore() {
   buffers_.for_each([this](const StoredBuffer& buffer) {
     source_->destroy(buffer.block.handle, buffer.block.bytes);
   });
-  source_->destroy(staging_.handle, staging_.bytes);
+  if (staging_block_.bytes > 0) source_->destroy(staging_block_.handle, staging_block_.bytes);
 }
 
 Result<BufferId> BufferStore::allocate(uint64_t bytes, const char* label, Point passed) {
@@ -65,16 +58,10 @@ Error BufferStore::not_live(BufferId id, const char* verb) const {
           fmt::format("{}: {} names buffer {:#x}, which is not live", owner_, verb, id.value)};
 }
 
-Result<StagedBytes> BufferStore::stage(uint64_t bytes, Point point, Point passed) {
-  if (bytes <= ring_.capacity() / kRingPart) {
-    const auto offset = ring_.take(bytes, point, passed);
-    if (offset) return StagedBytes{staging_.handle, *offset};
-  }
-  // Run-ahead bounds how many such blocks there can be, so nothing has to wait here.
-  MILLRACE_ASSIGN(const Block block,
-                  pool_.take(bytes, "staging", passed, BlockPool::Need::Completed));
+Result<uint64_t> BufferStore::take_scratch(uint64_t bytes, Point point, Point passed) {
+  MILLRACE_ASSIGN(const Block block, pool_.take(bytes, "scratch", passed));
   pool_.give_back(block, point);
-  return StagedBytes{block.handle, 0};
+  return block.handle;
 }
 
 }  // namespace millrace

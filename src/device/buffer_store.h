@@ -6,7 +6,7 @@
 #include "device/block_pool.h"
 #include "device/buffer_table.h"
 #include "device/hazard_map.h"
-#include "device/staging_ring.h"
+#include "device/staging_store.h"
 
 namespace millrace {
 
@@ -14,12 +14,6 @@ namespace millrace {
 struct StoredBuffer {
   Block block;
   HazardMap hazards;
-};
-
-/// Memory that the host writes at once and one queued command reads.
-struct StagedBytes {
-  uint64_t handle = 0;  // block
-  uint64_t offset = 0;  // in the block
 };
 
 /// The recording side of a device's memory: which block a buffer has, which queued work uses which
@@ -30,8 +24,9 @@ class BufferStore {
   /// A block for the staging memory of a store to be. Error: OutOfMemory.
   static Result<Block> make_staging(BlockSource& source, uint64_t staging_bytes);
   /// A store whose blocks take `limit_bytes` at most, staging included. Takes over `staging`, made
-  /// by make_staging() for as many bytes. `owner` names the device in errors. `source` must outlive
-  /// the store.
+  /// by make_staging() for as many bytes; an empty block where the host cannot see what `source`
+  /// makes and the device stages elsewhere. `owner` names the device in errors. `source` must
+  /// outlive the store.
   BufferStore(BlockSource* source, uint64_t limit_bytes, const Block& staging, const char* owner);
   BufferStore(const BufferStore&) = delete;
   BufferStore& operator=(const BufferStore&) = delete;
@@ -61,7 +56,12 @@ class BufferStore {
   }
   /// Memory for `bytes` that the command at `point` reads: of the ring, or a block of its own where
   /// the ring is too full or too small. Error: OutOfMemory.
-  Result<StagedBytes> stage(uint64_t bytes, Point point, Point passed);
+  Result<StagedBytes> stage(uint64_t bytes, Point point, Point passed) {
+    return staging_.take(bytes, point, passed);
+  }
+  /// The handle of a block for `bytes` (>= 1), contents undefined, that the command at `point` uses
+  /// and no other command, so that the next one may have it. Error: OutOfMemory.
+  Result<uint64_t> take_scratch(uint64_t bytes, Point point, Point passed);
 
   MemoryStats stats() const { return pool_.stats(); }
   /// Calls visit(label, bytes asked for) for each live buffer.
@@ -80,8 +80,8 @@ class BufferStore {
   const char* owner_;
   BlockPool pool_;
   BufferTable<StoredBuffer> buffers_;
-  Block staging_;
-  StagingRing ring_;
+  Block staging_block_;
+  StagingStore staging_;
 };
 
 }  // namespace millrace

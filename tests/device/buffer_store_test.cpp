@@ -70,6 +70,19 @@ TEST_F(Store, ABlockThatIsIdleBringsNoHazardWithIt) {
   EXPECT_EQ(at(b).hazards.last_use(0, 100), 0u);
 }
 
+TEST_F(Store, ScratchIsSharedByCommandsOneAfterTheOtherAndWithNoBufferInUse) {
+  const BufferId a = store->allocate(100, "a", 0).or_raise();
+  const uint64_t first = store->take_scratch(100, 1, 0).or_raise();
+  EXPECT_NE(first, at(a).block.handle);
+  EXPECT_EQ(store->take_scratch(100, 2, 0).or_raise(), first);
+}
+
+TEST(StoreWithoutStaging, GivesBackNothingThatItNeverHad) {
+  CountingSource source;
+  { const BufferStore store(&source, uint64_t{1} << 20, Block{}, "test"); }
+  EXPECT_TRUE(source.live.empty());
+}
+
 TEST_F(Store, NotesReadsAndWritesApart) {
   const BufferId a = store->allocate(100, "a", 0).or_raise();
   BufferStore::note({a, 0, 40}, &at(a), Access::Read, 3, 0);

@@ -1,0 +1,70 @@
+# GPU kernels: every src/kernels/*.slang becomes a SPIR-V module, CUDA code and Metal source, embedded in
+# millrace_kernels_gpu. Without slangc (tools/setup installs it) the library is empty and only the CPU trains.
+set(MILLRACE_CUDA_CODE "arch=compute_90,code=sm_90;arch=compute_75,code=compute_75" CACHE STRING
+    "nvcc -gencode values that the CUDA kernels are compiled for")
+find_program(SLANGC slangc PATHS ${CMAKE_SOURCE_DIR}/.tools/slang NO_DEFAULT_PATH)
+find_program(SLANGC slangc)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_package(CUDAToolkit QUIET)
+set(NVCC ${CUDAToolkit_NVCC_EXECUTABLE})
+if(NVCC AND NOT EXISTS ${NVCC})
+  set(NVCC "")
+endif()
+
+file(GLOB slang_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*.slang)
+set(slang_folder ${CMAKE_BINARY_DIR}/kernels)
+file(MAKE_DIRECTORY ${slang_folder})
+set(modules "")
+set(products "")
+if(SLANGC)
+  foreach(source ${slang_sources})
+    get_filename_component(module ${source} NAME_WE)
+    list(APPEND modules ${module})
+    set(out ${slang_folder}/${module})
+    # Without optimisation by Slang: the drivers do it, and the wheel lacks the library for it.
+    set(flags -O0 -warnings-disable 41012 -I ${CMAKE_SOURCE_DIR}/src)
+    set(strip ${CMAKE_SOURCE_DIR}/tools/kernels/strip_spirv.py)
+    add_custom_command(
+      OUTPUT ${out}.spv
+      COMMAND ${SLANGC} ${source} ${flags} -target spirv -profile spirv_1_5 -g0 -fvk-use-entrypoint-name -fvk-use-c-layout
+              -depfile ${out}.spv.d -o ${out}.full.spv
+      COMMAND ${Python3_EXECUTABLE} ${strip} ${out}.full.spv ${out}.spv
+      DEPENDS ${source} ${SLANGC} ${strip} DEPFILE ${out}.spv.d COMMENT "SPIR-V of ${module}" VERBATIM)
+    add_custom_command(
+      OUTPUT ${out}.cu ${out}.json
+      COMMAND ${SLANGC} ${source} ${flags} -target cuda -DMILLRACE_CUDA -line-directive-mode none
+              -depfile ${out}.cu.d -reflection-json ${out}.json -o ${out}.cu
+      DEPENDS ${source} ${SLANGC} DEPFILE ${out}.cu.d COMMENT "CUDA source of ${module}" VERBATIM)
+    add_custom_command(
+      OUTPUT ${out}.metal
+      COMMAND ${SLANGC} ${source} ${flags} -target metal -line-directive-mode none -depfile ${out}.metal.d -o ${out}.metal
+      DEPENDS ${source} ${SLANGC} DEPFILE ${out}.metal.d COMMENT "Metal source of ${module}" VERBATIM)
+    list(APPEND products ${out}.spv ${out}.json ${out}.metal)
+    if(NVCC)
+      set(gencodes ${MILLRACE_CUDA_CODE})
+      list(TRANSFORM gencodes PREPEND "-gencode=")
+      add_custom_command(
+        OUTPUT ${out}.fatbin
+        COMMAND ${NVCC} -fatbin ${gencodes} -std=c++17 -w --fmad=true -o ${out}.fatbin ${out}.cu
+        DEPENDS ${out}.cu COMMENT "CUDA code of ${module}" VERBATIM)
+      list(APPEND products ${out}.fatbin)
+    endif()
+  endforeach()
+  list(LENGTH modules n_modules)
+  if(NVCC)
+    message(STATUS "GPU kernels: ${n_modules} modules for Vulkan, CUDA and Metal")
+  else()
+    message(STATUS "GPU kernels: ${n_modules} modules for Vulkan and Metal; no nvcc, so none for CUDA")
+  endif()
+else()
+  message(STATUS "GPU kernels: none, slangc was not found (tools/setup installs it); the CPU trainer is built")
+endif()
+
+set(embedded ${slang_folder}/gpu_code.cpp)
+set(embed ${CMAKE_SOURCE_DIR}/tools/kernels/embed.py)
+add_custom_command(
+  OUTPUT ${embedded}
+  COMMAND ${Python3_EXECUTABLE} ${embed} ${embedded} ${slang_folder} ${modules}
+  DEPENDS ${products} ${embed} COMMENT "Embed the GPU kernels" VERBATIM)
+add_library(millrace_kernels_gpu STATIC ${embedded})
+target_include_directories(millrace_kernels_gpu PUBLIC ${CMAKE_SOURCE_DIR}/src)
