@@ -50,6 +50,14 @@ inline std::span<const GpuPass> gpu_passes(KernelId kernel) {
   return all.subspan(begin, end - begin);
 }
 
+/// Whether every kernel of the table has a plan.
+inline bool gpu_plan_is_complete() {
+  for (size_t i = 0; i < static_cast<size_t>(KernelId::kCount); ++i) {
+    if (gpu_passes(static_cast<KernelId>(i)).empty()) return false;
+  }
+  return true;
+}
+
 /// Device memory that a launch needs beside its bindings, or 0.
 inline uint64_t gpu_scratch_bytes(KernelId, uint64_t, std::span<const std::byte>) { return 0; }
 
