@@ -383,6 +383,15 @@ class CheckTest(unittest.TestCase):
         self.assertEqual(self.rules(), {"table"})
 
 
+    def test_a_named_test_that_does_not_exist_is_found(self):
+        self.write("src/base/a.cpp", HEAD)
+        self.write("tests/base/a_test.cpp", HEAD + "TEST(Apple, Falls) {}\nTEST_P(\n    Pear, Floats) {}\n")
+        self.write("tests/README.md", "| a rule | `Apple.Falls`, `Pear.Floats`, `docs/waits.md` |\n")
+        self.assertEqual(self.findings(), [])
+        self.write("tests/README.md", "| a rule | `Apple.Falls` |\n| another | `Pear.Sinks` |\n")
+        self.assertEqual(self.rules(), {"named-test"})
+
+
 class RepositoryTest(unittest.TestCase):
     def test_the_layer_table_equals_cmakelists(self):
         self.assertEqual(list(check.check_tables(ROOT)), [])

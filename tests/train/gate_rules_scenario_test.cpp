@@ -180,6 +180,19 @@ TEST(Metrics, GarbageOfARefusedStepIsNoDivergence) {
   for (const StepMetrics& metrics : bench.accepted) EXPECT_TRUE(std::isfinite(metrics.loss));
 }
 
+TEST(Metrics, BehindAClosedGateAreNotTouched) {
+  TrainOptions options = options_on("simulated:hold,poison", 10);
+  options.test_capacity = {{1, 0}};
+  RunnerBench bench(options);
+  ASSERT_TRUE(bench.runner->run_until_blocking(1, bench.stop, {}).ok());
+  const Ticket ticket = read_later(bench.state.model.control);
+  newest_control().run_all();
+  const auto control = ticket.as<Control>();
+  ASSERT_EQ(control.gate.closed, 1u);
+  const StepMetrics none = {};
+  EXPECT_EQ(std::memcmp(&control.metrics, &none, sizeof(none)), 0);
+}
+
 // --- Outcomes ---
 
 TEST(Outcome, OfAStepThatSeesNoGaussianIsAnAcceptedStep) {
