@@ -151,6 +151,24 @@ TEST(Placement, OfAModelStaysThroughReorderingsAndRefinementsAcceptedOrNot) {
   EXPECT_EQ(bench.runner->replays(), 3u);
 }
 
+// --- Edits ---
+
+TEST(Edit, ThatComesWhileARefusedStepIsInFlightDoesNotReachItsReplay) {
+  const Edit edit = {.step = 22, .bg_color = std::array<float, 3>{1, 0.5f, 0}, .max_cap = {}};
+  TrainOptions options = options_on("cpu:2,lazy", 40);
+  RunnerBench reference(options);
+  reference.edits.add(edit);
+  ASSERT_TRUE(reference.run_blocking(40).ok());
+  options.test_capacity = {{1, 20}};
+  RunnerBench bench(options);
+  ASSERT_TRUE(bench.runner->run_until_blocking(22, bench.stop, {}).ok());
+  ASSERT_EQ(bench.runner->replays(), 0u) << "the refusal was to be in flight still";
+  bench.edits.add(edit);
+  ASSERT_TRUE(bench.run_blocking(40).ok());
+  EXPECT_EQ(bench.runner->replays(), 1u);
+  EXPECT_EQ(bench.hash_blocking(), reference.hash_blocking());
+}
+
 // --- Metrics are those of accepted steps ---
 
 TEST(Metrics, OfARunWithReplaysAreThoseOfARoomyRunWithTheEpochThatWasAccepted) {
