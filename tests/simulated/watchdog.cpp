@@ -63,7 +63,12 @@ std::string functions_of(pthread_t thread) {
 }  // namespace
 
 Watchdog::Watchdog(Engine* engine, std::chrono::milliseconds limit)
-    : engine_(engine), host_(pthread_self()), thread_([this, limit] { watch(limit); }) {}
+    : engine_(engine), host_(pthread_self()) {
+  // The first call loads a library, which a signal handler may not.
+  void* here = nullptr;
+  backtrace(&here, 1);
+  thread_ = std::thread([this, limit] { watch(limit); });
+}
 
 Watchdog::~Watchdog() {
   {

@@ -26,13 +26,13 @@ struct ScenarioDevice {
 };
 constexpr ScenarioDevice kDevices[] = {
     {"CpuLazy", "cpu:2,lazy"},
-    {"SimulatedHeld", "simulated:hold,checks"},
+    {"SimulatedHeld", "simulated:hold,poison,host"},
     {"SimulatedLagging", "simulated:lag=3,poison,host"},
     {"SimulatedRandom", "simulated:random=11,poison,host"},
     {"SimulatedRandomAgain", "simulated:random=12,poison"},
 };
 constexpr const char* kRoomy = "cpu:2";
-constexpr const char* kStalled = "simulated:stall,checks";
+constexpr const char* kStalled = "simulated:stall,poison,host";
 
 TrainOptions options_on(const std::string& device, std::vector<uint32_t> refused_steps = {}) {
   TrainOptions options = tiny_options(kSteps);
