@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
+#include <utility>
 
 #include "device/test_hooks.h"
 #include "device/trace.h"
@@ -195,7 +197,10 @@ Result<void> Runner::record_frame_blocking(Pending& pending) {
   if (trains) {
     pending.view = sampler_.view_of(step);
     prefetch_ahead(step);
-    MILLRACE_ASSIGN(pending.target, photographs_.target_blocking(pending.view));
+    pending.target = pinned_target(pending.transaction);
+    if (!pending.target.defined()) {
+      MILLRACE_ASSIGN(pending.target, photographs_.target_blocking(pending.view));
+    }
   } else {
     pending.view = n_train_views_ + index_of(pending.transaction);
     if (sink_) MILLRACE_TRY(sink_->make_room_blocking());
@@ -226,6 +231,14 @@ void Runner::note_queued(const Pending& pending, Point point) {
   const Point passed = device_.poll();
   for (const Point queued : step_points_) queued_sum_ += queued > passed ? 1 : 0;
   ++recorded_steps_;
+}
+
+// The target of a step that was refused: it may have given way to others since.
+Tensor Runner::pinned_target(uint64_t transaction) {
+  for (Pending& refused : refused_) {
+    if (refused.transaction == transaction) return std::exchange(refused.target, Tensor());
+  }
+  return {};
 }
 
 void Runner::prefetch_ahead(uint32_t step) {
@@ -293,6 +306,9 @@ Result<void> Runner::recover(const Control& control) {
   accepted_rows_ = control.counts.rows;
   // Everything recorded since was refused too. The queue is in order, so the reopening comes after
   // all of it.
+  std::erase_if(refused_, [](const Pending& p) { return !p.target.defined(); });
+  refused_.insert(refused_.begin(), std::make_move_iterator(pending_.begin()),
+                  std::make_move_iterator(pending_.end()));
   pending_.clear();
   next_ = gate.first_rejected;
   reopen_gate(state_.model, ++epoch_);

@@ -98,7 +98,7 @@ bool needs_rise_blocking(uint64_t seed) {
   for (const Ticket& ticket : controls) {
     const auto control = ticket.as<Control>();
     EXPECT_EQ(control.gate.closed, 1u);
-    EXPECT_EQ(control.gate.first_rejected, 0u);
+    EXPECT_EQ(control.gate.first_rejected, transaction_id(0, TransactionKind::Step));
     rose = rose || (most > 0 && control.counts.instances > most);
     most = std::max(most, control.counts.instances);
     EXPECT_EQ(control.gate.need_instances, most);
@@ -264,7 +264,7 @@ TEST(Outcome, OfEndlessRefusalsIsATypedErrorThatLeavesTheStateAsItWas) {  // B11
 
 // --- Pinned inputs ---
 
-TEST(PinnedInputs, DISABLED_OfARefusedStepAreStillThereForItsReplay) {
+TEST(PinnedInputs, OfARefusedStepAreStillThereForItsReplay) {
   TrainOptions options = options_on("cpu:2,lazy");
   options.image_cache_bytes = uint64_t{2} * 4 * 3 * 64 * 48;  // targets of four of the ten views
   options.test_capacity = {{1, 22}, {1, 31}, {1, 47}};
