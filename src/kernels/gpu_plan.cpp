@@ -15,6 +15,8 @@ constexpr uint64_t kSortItems = 4096;  // of a block of a radix sort
 constexpr uint32_t kPassesPerDigit = 3;
 constexpr uint64_t kDigits = 256;
 constexpr uint64_t kLossTile = 16;
+constexpr uint64_t kWeightRows = 1024;  // of mcmc_weights
+constexpr uint64_t kBoxRows = 4096;     // of morton_keys
 
 uint64_t divide_up(uint64_t n, uint64_t by) { return (n + by - 1) / by; }
 
@@ -41,6 +43,10 @@ uint64_t gpu_scratch_bytes(KernelId kernel, uint64_t threads, std::span<const st
       return 3 * kLossSums * sizeof(float) * divide_up(loss.width, kLossTile) *
              divide_up(loss.height, kLossTile);
     }
+    case KernelId::mcmc_weights:  // 64 bits of weight, dead rows and padding of each block
+      return divide_up(threads, kWeightRows) * 4 * sizeof(uint32_t);
+    case KernelId::morton_keys:  // the box of all rows, and of each block
+      return (1 + divide_up(threads, kBoxRows)) * 6 * sizeof(float);
     default:
       return 0;
   }
