@@ -52,20 +52,47 @@ uint64_t gpu_scratch_bytes(KernelId kernel, uint64_t threads, std::span<const st
   }
 }
 
-bool gpu_skips_pass(const GpuPass& pass, std::span<const std::byte> params) {
-  uint64_t n_bits = 0;
-  if (pass.kernel == KernelId::radix_sort_pairs) {
-    const auto& sort = params_as<RadixSortParams>(params);
-    n_bits = sort.end_bit - sort.begin_bit;
-  } else if (pass.kernel == KernelId::sort_instances) {
-    const auto& frame = params_as<FrameParams>(params);
-    n_bits = std::bit_width(uint64_t{frame.tiles_x} * frame.tiles_y - 1);
-    // The last pass finds where tiles begin.
-    if (pass.pass + 1 == gpu_passes(pass.kernel).size()) return false;
-  } else {
-    return false;
-  }
+namespace {
+
+// Of a sort: digits that its keys do not have.
+bool skips_digit(const GpuPass& pass, uint64_t n_bits) {
   return pass.pass / kPassesPerDigit >= std::max<uint64_t>(divide_up(n_bits, 8), 1);
+}
+
+// Kernels with two passes of which the first is for words and the second for bytes.
+bool skips_by_size(const GpuPass& pass, bool is_bytes) { return (pass.pass == 1) != is_bytes; }
+
+bool is_byte(uint32_t dtype) { return dtype == 3; }  // Dtype::U8
+
+}  // namespace
+
+bool gpu_skips_pass(const GpuPass& pass, std::span<const std::byte> params) {
+  switch (pass.kernel) {
+    case KernelId::radix_sort_pairs: {
+      const auto& sort = params_as<RadixSortParams>(params);
+      return skips_digit(pass, sort.end_bit - sort.begin_bit);
+    }
+    case KernelId::sort_instances: {
+      const auto& frame = params_as<FrameParams>(params);
+      // The last pass finds where tiles begin.
+      if (pass.pass + 1 == gpu_passes(pass.kernel).size()) return false;
+      return skips_digit(pass, std::bit_width(uint64_t{frame.tiles_x} * frame.tiles_y - 1));
+    }
+    case KernelId::tensor_compare:
+    case KernelId::tensor_where:
+    case KernelId::tensor_copy:
+    case KernelId::tensor_fill:
+      return skips_by_size(pass, is_byte(params_as<PointwiseParams>(params).dtype));
+    case KernelId::tensor_cast: {
+      const auto& cast = params_as<PointwiseParams>(params);
+      return skips_by_size(pass, is_byte(cast.dtype) || is_byte(cast.out_dtype));
+    }
+    case KernelId::tensor_gather:
+    case KernelId::tensor_scatter:
+      return skips_by_size(pass, params_as<IndexedRowsParams>(params).element_bytes < 4);
+    default:
+      return false;
+  }
 }
 
 }  // namespace millrace
