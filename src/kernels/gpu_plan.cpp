@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kScanRows = 4096;   // of scan_tiles
-constexpr uint64_t kSortItems = 4096;  // of a block of a radix sort
+constexpr uint64_t kSortItems = 2048;  // of a block of a radix sort
 constexpr uint32_t kPassesPerDigit = 3;
 constexpr uint64_t kDigits = 256;
 constexpr uint64_t kLossTile = 16;
