@@ -34,8 +34,7 @@ BlendArgs blend_args(const KernelCall& call, const Band& band) {
   args.width = params.width;
   args.height = params.height;
   args.tiles_x = params.tiles_x;
-  args.background =
-      params.inputs & kFrameHasBackground ? call.buffer<const uint8_t>(6) : nullptr;
+  args.background = params.inputs & kFrameHasBackground ? call.buffer<const uint8_t>(6) : nullptr;
   args.rank = band.rank;
   args.is_front = band.is_front != 0;
   args.is_back = band.is_back != 0;

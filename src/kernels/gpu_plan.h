@@ -50,8 +50,20 @@ inline std::span<const GpuPass> gpu_passes(KernelId kernel) {
   return all.subspan(begin, end - begin);
 }
 
+/// Whether every kernel of the table has a plan.
+inline bool gpu_plan_is_complete() {
+  for (size_t i = 0; i < static_cast<size_t>(KernelId::kCount); ++i) {
+    if (gpu_passes(static_cast<KernelId>(i)).empty()) return false;
+  }
+  return true;
+}
+
 /// Device memory that a launch over `threads` with the parameter block `params` needs beside its
 /// bindings, or 0.
 uint64_t gpu_scratch_bytes(KernelId kernel, uint64_t threads, std::span<const std::byte> params);
+
+/// Whether a launch with the parameter block `params` has no use for `pass` (a digit that its sort
+/// does not have).
+bool gpu_skips_pass(const GpuPass& pass, std::span<const std::byte> params);
 
 }  // namespace millrace
