@@ -20,7 +20,7 @@ struct HeldDevice {
 inline constexpr HeldDevice kHeldDevices[] = {
 #ifdef MILLRACE_TEST_VULKAN
     // The driver has the work and stands still before a semaphore.
-    {"VulkanHeld", "vulkan:0,lazy,validate"},
+    {"VulkanHeld", "vulkan:0,lazy"},
 #else
     {"CpuLazy", "cpu:2,lazy"},
     {"SimulatedStalled", "simulated:stall,host,ranges"},

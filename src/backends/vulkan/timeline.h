@@ -28,7 +28,6 @@ class Timeline {
   Clock::time_point host_time(int64_t ns) const;
 
   const VulkanContext* context_;
-  std::vector<uint64_t> ticks_;
   std::vector<int64_t> times_;
   bool any_ = false;
   uint64_t last_ticks_ = 0;
