@@ -23,6 +23,7 @@ LAYERS = {
     "device": ("base", "kernels"),
     "backends/cpu": ("device", "kernels", "base"),
     "backends/cuda": ("device", "kernels", "base"),
+    "backends/vulkan": ("device", "kernels", "base"),
     "tensor": ("device",),
     "splat": ("tensor",),
     "loss": ("tensor",),

@@ -58,10 +58,10 @@ Error BufferStore::not_live(BufferId id, const char* verb) const {
           fmt::format("{}: {} names buffer {:#x}, which is not live", owner_, verb, id.value)};
 }
 
-Result<uint64_t> BufferStore::take_scratch(uint64_t bytes, Point point, Point passed) {
+Result<Block> BufferStore::take_scratch(uint64_t bytes, Point point, Point passed) {
   MILLRACE_ASSIGN(const Block block, pool_.take(bytes, "scratch", passed));
   pool_.give_back(block, point);
-  return block.handle;
+  return block;
 }
 
 }  // namespace millrace

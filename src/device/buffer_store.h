@@ -59,9 +59,10 @@ class BufferStore {
   Result<StagedBytes> stage(uint64_t bytes, Point point, Point passed) {
     return staging_.take(bytes, point, passed);
   }
-  /// The handle of a block for `bytes` (>= 1), contents undefined, that the command at `point` uses
-  /// and no other command, so that the next one may have it. Error: OutOfMemory.
-  Result<uint64_t> take_scratch(uint64_t bytes, Point point, Point passed);
+  /// A block for `bytes` (>= 1), contents undefined, that the command at `point` uses and no other
+  /// command, so that the next one may have it; its last_use is that of its last user. Error:
+  /// OutOfMemory.
+  Result<Block> take_scratch(uint64_t bytes, Point point, Point passed);
 
   MemoryStats stats() const { return pool_.stats(); }
   /// Calls visit(label, bytes asked for) for each live buffer.

@@ -72,9 +72,9 @@ TEST_F(Store, ABlockThatIsIdleBringsNoHazardWithIt) {
 
 TEST_F(Store, ScratchIsSharedByCommandsOneAfterTheOtherAndWithNoBufferInUse) {
   const BufferId a = store->allocate(100, "a", 0).or_raise();
-  const uint64_t first = store->take_scratch(100, 1, 0).or_raise();
+  const uint64_t first = store->take_scratch(100, 1, 0).or_raise().handle;
   EXPECT_NE(first, at(a).block.handle);
-  EXPECT_EQ(store->take_scratch(100, 2, 0).or_raise(), first);
+  EXPECT_EQ(store->take_scratch(100, 2, 0).or_raise().handle, first);
 }
 
 TEST(StoreWithoutStaging, GivesBackNothingThatItNeverHad) {

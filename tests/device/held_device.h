@@ -18,10 +18,16 @@ struct HeldDevice {
   const char* id;
 };
 inline constexpr HeldDevice kHeldDevices[] = {
+#ifdef MILLRACE_TEST_VULKAN
+    // The driver has the work and stands still before a semaphore. Not under validation: layers of
+    // before 2024 take a semaphore's earlier host signals for pending ones.
+    {"VulkanHeld", "vulkan:0,lazy"},
+#else
     {"CpuLazy", "cpu:2,lazy"},
     {"SimulatedStalled", "simulated:stall,host,ranges"},
     // Poison queues work of its own on blocks in use, which can hide what is wrong without it.
     {"SimulatedPoisoned", "simulated:stall,checks"},
+#endif
 };
 
 /// Lets everything queued run. The one place where a scenario waits.

@@ -8,6 +8,15 @@ namespace millrace::testing {
 namespace {
 
 class RandomOrder : public ::testing::TestWithParam<HeldDevice> {};
+#ifdef MILLRACE_TEST_VULKAN
+INSTANTIATE_TEST_SUITE_P(
+    On, RandomOrder,
+    ::testing::Values(HeldDevice{"Vulkan", "vulkan:0,validate,staging=4096"},
+                      HeldDevice{"VulkanHeld", "vulkan:0,lazy,staging=4096"},
+                      HeldDevice{"VulkanUnmapped", "vulkan:0,validate,unmapped,staging=4096"},
+                      HeldDevice{"VulkanShortBatches", "vulkan:0,unmapped,batch=3,staging=4096"}),
+    [](const auto& info) { return std::string(info.param.name); });
+#else
 INSTANTIATE_TEST_SUITE_P(
     On, RandomOrder,
     ::testing::Values(HeldDevice{"Cpu", "cpu:2,staging=4096"},
@@ -19,6 +28,7 @@ INSTANTIATE_TEST_SUITE_P(
                       HeldDevice{"SimulatedRandom2", "simulated:random=2,host,staging=4096"},
                       HeldDevice{"SimulatedAtOnce", "simulated:immediate,checks,staging=4096"}),
     [](const auto& info) { return std::string(info.param.name); });
+#endif
 
 TEST_P(RandomOrder, ProgramsGiveEverySnapshotItsValueAtItsPlaceInTheQueueAndNeverWait) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {

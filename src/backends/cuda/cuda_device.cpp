@@ -257,9 +257,9 @@ Result<void> CudaDevice::add_scratch(const Launch& launch) {
                              ? vendor->scratch_bytes(launch.threads, launch.params)
                              : gpu_scratch_bytes(launch.kernel, launch.threads, launch.params);
   if (bytes == 0) return {};
-  MILLRACE_ASSIGN(const uint64_t address,
+  MILLRACE_ASSIGN(const Block scratch,
                   store_.take_scratch(bytes, queue_.next_point(), completion_.passed()));
-  command_.arguments.set_scratch(address);
+  command_.arguments.set_scratch(scratch.handle);
   return {};
 }
 
