@@ -90,6 +90,7 @@ TEST_F(VulkanDevice, KernelsReachAllOfABufferAbove128MiB) {
   const Ticket far = device->download(tail).or_raise();
   const Ticket near = device->download({t, 0, 4096}).or_raise();
   wait(far.point()).or_raise();
+  wait(near.point()).or_raise();
   EXPECT_EQ(values_of(far), Values(1024, 42));
   EXPECT_EQ(values_of(near), Values(1024, 1));
   device->release(t);
