@@ -160,6 +160,7 @@ Result<Candidate> pick(const Candidates& candidates, int index) {
   const auto& usable = candidates.usable;
   if (index >= 0 && static_cast<size_t>(index) < usable.size()) return usable[index];
   std::vector<std::string> names;
+  names.reserve(usable.size());
   for (const Candidate& candidate : usable) {
     names.push_back(fmt::format("{} ({})", candidate.info.id, candidate.info.name));
   }
