@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/gpu_code.h"
 #include "kernels/gpu_plan.h"
 
 namespace millrace::vulkan {
@@ -117,7 +118,7 @@ Result<Candidate> look_at(const VulkanApi& api, VkPhysicalDevice physical) {
                                       VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
   candidate.info.memory_bytes = device_memory_bytes(api, physical);
   candidate.has_bytes = has_bytes(api, physical);
-  candidate.info.partial = !gpu_plan_is_complete();
+  candidate.info.partial = !gpu_plan_is_complete() || gpu_entries().empty();
   candidate.info.software = first.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   return candidate;
 }
