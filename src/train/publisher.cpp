@@ -74,7 +74,7 @@ void Publisher::rendered(const RenderedView& view) {
     waiting_bytes_ += bytes;
   }
   post([this, view, bytes, seconds = seconds.count()] {
-    const Result<void> scored = score(view, seconds);
+    Result<void> scored = score(view, seconds);
     std::lock_guard lock(mutex_);
     waiting_bytes_ -= bytes;
     return scored;

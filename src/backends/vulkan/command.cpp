@@ -9,16 +9,19 @@ namespace {
 Result<void> put_kernel(const VulkanContext& context, VulkanPipelines& pipelines,
                         const Command& command, VkCommandBuffer buffer) {
   const VulkanApi& api = context.api();
-  uint64_t arguments = command.arguments;
+  uint64_t arguments = command.arguments - command.arguments_stride;
+  bool first = true;
   for (const PlannedPass& pass : command.passes) {
+    arguments += command.arguments_stride;
+    if ((command.skipped >> pass.plan.pass & 1) != 0) continue;
     const uint32_t groups = pipelines.groups(pass, command.threads);
     MILLRACE_ASSIGN(const VkPipeline pipeline, pipelines.get(pass.pipeline));
-    if (arguments != command.arguments) put_barrier(context, buffer, false);
+    if (!first) put_barrier(context, buffer, false);
+    first = false;
     api.vkCmdBindPipeline(buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     api.vkCmdPushConstants(buffer, pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                            sizeof(arguments), &arguments);
     api.vkCmdDispatch(buffer, groups, 1, 1);
-    arguments += command.arguments_stride;
   }
   return {};
 }

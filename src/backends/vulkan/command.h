@@ -16,6 +16,7 @@ struct Command {
   // Kernel: its passes, and the device address of the first one's argument block.
   KernelId kernel = {};
   std::span<const PlannedPass> passes = {};
+  uint64_t skipped = 0;  // a bit for each pass that the parameters leave out
   uint64_t threads = 0;
   uint64_t arguments = 0;
   uint64_t arguments_stride = 0;

@@ -53,7 +53,9 @@ void VulkanContext::read_limits() {
   limits_ = properties.properties.limits;
   max_allocation_bytes_ = maintenance3.maxMemoryAllocationSize;
   max_buffer_bytes_ = maintenance4.maxBufferSize;
-  if (candidate_.timestamp_bits > 0) ns_per_tick_ = limits_.timestampPeriod;
+  // A device that is held back would keep drivers waiting that give timestamps when all is done.
+  const bool timed = candidate_.timestamp_bits > 0 && !options_.lazy;
+  if (timed) ns_per_tick_ = limits_.timestampPeriod;
   api_.vkGetPhysicalDeviceMemoryProperties(candidate_.physical, &memory_);
 }
 
@@ -73,6 +75,8 @@ Result<void> VulkanContext::create_device() {
   v12.timelineSemaphore = VK_TRUE;
   v12.bufferDeviceAddress = VK_TRUE;
   v12.scalarBlockLayout = VK_TRUE;
+  v12.shaderInt8 = candidate_.has_bytes ? VK_TRUE : VK_FALSE;
+  v12.storageBuffer8BitAccess = v12.shaderInt8;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &v12;

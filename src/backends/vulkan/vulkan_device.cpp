@@ -247,6 +247,9 @@ Result<void> VulkanDevice::put_arguments(Command* command) {
   command->arguments = piece.address;
   std::byte* to = piece.mapped;
   for (const PlannedPass& pass : command->passes) {
+    if (gpu_skips_pass(pass.plan, arguments_.params())) {
+      command->skipped |= uint64_t{1} << pass.plan.pass;
+    }
     arguments_.set_pass(pass.plan.pass, parts_->pipelines->groups(pass, command->threads));
     std::memcpy(to, arguments_.bytes().data(), bytes);
     to += command->arguments_stride;

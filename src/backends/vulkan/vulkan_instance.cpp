@@ -47,8 +47,26 @@ std::string ValidationLog::text() const {
   return fmt::format("{} messages of the validation layer, the first: {}", count_.load(), first_);
 }
 
+// The loader lets go of drivers with their last instance, and some can be loaded a few times only.
+// One instance, never destroyed, keeps them.
+static void keep_drivers_loaded(const VulkanApi& api) {
+  static const VkInstance kKept = [&api] {
+    VkApplicationInfo application{};
+    application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+    application.apiVersion = VK_API_VERSION_1_3;
+    VkInstanceCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+    info.pApplicationInfo = &application;
+    VkInstance made = VK_NULL_HANDLE;
+    // Where none can be made, the next one fails as well and says why.
+    return api.vkCreateInstance(&info, nullptr, &made) == VK_SUCCESS ? made : VK_NULL_HANDLE;
+  }();
+  if (kKept == VK_NULL_HANDLE) spdlog::debug("vulkan: no driver answers");
+}
+
 Result<std::unique_ptr<VulkanInstance>> VulkanInstance::open(bool validate) {
   MILLRACE_ASSIGN(const VulkanApi api, VulkanApi::open());
+  keep_drivers_loaded(api);
   std::unique_ptr<VulkanInstance> instance(new VulkanInstance(api));
   MILLRACE_TRY(instance->create(validate));
   return instance;

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/gpu_code.h"
+#include "kernels/gpu_plan.h"
+
 namespace millrace::vulkan {
 namespace {
 
@@ -40,6 +43,16 @@ const char* missing_feature(const VulkanApi& api, VkPhysicalDevice physical) {
   if (v12.scalarBlockLayout == VK_FALSE) return "scalarBlockLayout";
   if (v13.synchronization2 == VK_FALSE) return "synchronization2";
   return nullptr;
+}
+
+bool has_bytes(const VulkanApi& api, VkPhysicalDevice physical) {
+  VkPhysicalDeviceVulkan12Features v12{};
+  v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &v12;
+  api.vkGetPhysicalDeviceFeatures2(physical, &features);
+  return v12.shaderInt8 == VK_TRUE && v12.storageBuffer8BitAccess == VK_TRUE;
 }
 
 /// A queue family with compute; one without graphics where there is a choice, since the desktop
@@ -104,6 +117,8 @@ Result<Candidate> look_at(const VulkanApi& api, VkPhysicalDevice physical) {
   candidate.info.driver = fmt::format("{} {}, Vulkan {}.{}", driver.driverName, driver.driverInfo,
                                       VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
   candidate.info.memory_bytes = device_memory_bytes(api, physical);
+  candidate.has_bytes = has_bytes(api, physical);
+  candidate.info.partial = !gpu_plan_is_complete() || gpu_entries().empty();
   candidate.info.software = first.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   return candidate;
 }
@@ -146,6 +161,7 @@ Result<Candidate> pick(const Candidates& candidates, int index) {
   const auto& usable = candidates.usable;
   if (index >= 0 && static_cast<size_t>(index) < usable.size()) return usable[index];
   std::vector<std::string> names;
+  names.reserve(usable.size());
   for (const Candidate& candidate : usable) {
     names.push_back(fmt::format("{} ({})", candidate.info.id, candidate.info.name));
   }

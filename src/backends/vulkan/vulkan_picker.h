@@ -14,6 +14,7 @@ struct Candidate {
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint32_t queue_family = 0;
+  bool has_bytes = false;       // 8-bit integers in memory: tensors of bytes are computed with
   uint32_t timestamp_bits = 0;  // 0: no timestamps
   DeviceInfo info = {};         // id "vulkan:<place in the list>"
 };
