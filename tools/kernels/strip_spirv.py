@@ -6,6 +6,8 @@ Validators of before 2024 refuse a module whose OpSource names Slang.
 import struct
 import sys
 
+from align_spirv import aligned
+
 SOURCE_CONTINUED, SOURCE, SOURCE_EXTENSION, NAME, MEMBER_NAME, STRING, LINE, NO_LINE = 2, 3, 4, 5, 6, 7, 8, 317
 DROPPED = {SOURCE_CONTINUED, SOURCE, SOURCE_EXTENSION, NAME, MEMBER_NAME, STRING, LINE, NO_LINE}
 HEADER_WORDS = 5
@@ -24,7 +26,7 @@ def main():
             kept += words[at:at + count]
         at += count
     with open(sys.argv[2], "wb") as file:
-        file.write(struct.pack(f"<{len(kept)}I", *kept))
+        file.write(struct.pack(f"<{len(kept)}I", *aligned(kept)))
 
 
 if __name__ == "__main__":
