@@ -2,6 +2,9 @@
 # millrace_kernels_gpu. Without slangc (tools/setup installs it) the library is empty and only the CPU trains.
 set(MILLRACE_CUDA_CODE "arch=compute_90,code=sm_90;arch=compute_75,code=compute_75" CACHE STRING
     "nvcc -gencode values that the CUDA kernels are compiled for")
+# Modules whose float arithmetic is not contracted: two entry points must agree to the bit (tile counts and emission;
+# the two epilogues of the projection's backward pass).
+set(MILLRACE_EXACT_KERNELS project project_backward mcmc instances bands)
 find_program(SLANGC slangc PATHS ${CMAKE_SOURCE_DIR}/.tools/slang NO_DEFAULT_PATH)
 find_program(SLANGC slangc)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -20,6 +23,12 @@ if(SLANGC)
   foreach(source ${slang_sources})
     get_filename_component(module ${source} NAME_WE)
     list(APPEND modules ${module})
+    set(exact "")
+    set(fmad --fmad=true)
+    if(module IN_LIST MILLRACE_EXACT_KERNELS)
+      set(exact --exact)
+      set(fmad --fmad=false)
+    endif()
     set(out ${slang_folder}/${module})
     # Without optimisation by Slang: the drivers do it, and the wheel lacks the library for it.
     set(flags -O0 -warnings-disable 41012 -I ${CMAKE_SOURCE_DIR}/src)
@@ -28,7 +37,7 @@ if(SLANGC)
       OUTPUT ${out}.spv
       COMMAND ${SLANGC} ${source} ${flags} -target spirv -profile spirv_1_5 -g0 -fvk-use-entrypoint-name -fvk-use-c-layout
               -depfile ${out}.spv.d -o ${out}.full.spv
-      COMMAND ${Python3_EXECUTABLE} ${strip} ${out}.full.spv ${out}.spv
+      COMMAND ${Python3_EXECUTABLE} ${strip} ${out}.full.spv ${out}.spv ${exact}
       DEPENDS ${source} ${SLANGC} ${strip} DEPFILE ${out}.spv.d COMMENT "SPIR-V of ${module}" VERBATIM)
     add_custom_command(
       OUTPUT ${out}.cu ${out}.json
@@ -45,7 +54,7 @@ if(SLANGC)
       list(TRANSFORM gencodes PREPEND "-gencode=")
       add_custom_command(
         OUTPUT ${out}.fatbin
-        COMMAND ${NVCC} -fatbin ${gencodes} -std=c++17 -w --fmad=true -o ${out}.fatbin ${out}.cu
+        COMMAND ${NVCC} -fatbin ${gencodes} -std=c++17 -w ${fmad} -o ${out}.fatbin ${out}.cu
         DEPENDS ${out}.cu COMMENT "CUDA code of ${module}" VERBATIM)
       list(APPEND products ${out}.fatbin)
     endif()

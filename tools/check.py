@@ -360,6 +360,19 @@ def check_mirror(source, root):
                             f"{stem}_scenario_test.cpp if it tests the layer as a whole")
 
 
+def check_named_tests(root, in_tests):
+    """Every `Suite.Test` of tests/README.md exists."""
+    table = root / "tests" / "README.md"
+    if not table.is_file():
+        return
+    tests = {f"{suite}.{name}" for source in in_tests
+             for suite, name in re.findall(r"\bTEST(?:_F|_P)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)", source.code)}
+    text = table.read_text(encoding="utf-8")
+    for match in re.finditer(r"`([A-Z]\w*\.[A-Z]\w*)`", text):
+        if match[1] not in tests:
+            yield "tests/README.md", text.count("\n", 0, match.start()) + 1, "named-test", f"there is no test {match[1]}"
+
+
 def cmake_layers(root):
     """The layer table as CMakeLists.txt has it."""
     text = re.sub(r"#[^\n]*", "", (root / "CMakeLists.txt").read_text(encoding="utf-8"))
@@ -433,6 +446,7 @@ def check(root):
                 warnings.append(f"{source.path}: {lines} lines; files split at {WARN_LINES}")
     findings += check_results(in_src)
     findings += check_pacing(in_src)
+    findings += check_named_tests(root, in_tests)
     findings += check_texts(root)
     return sorted(set(findings)), warnings, len(in_src) + len(in_tests)
 

@@ -37,6 +37,7 @@ class ArgumentBlock {
     size_ += sizeof(address);
   }
   void add_params(std::span<const std::byte> params) {
+    params_begin_ = size_;
     if (!params.empty()) std::memcpy(bytes_.data() + size_, params.data(), params.size());
     size_ += params.size();
   }
@@ -46,6 +47,8 @@ class ArgumentBlock {
     put(offsetof(Head, groups), groups);
   }
   std::span<const std::byte> bytes() const { return {bytes_.data(), size_}; }
+  /// The parameter block in it.
+  std::span<const std::byte> params() const { return bytes().subspan(params_begin_); }
 
  private:
   template <class T>
@@ -53,7 +56,7 @@ class ArgumentBlock {
     std::memcpy(bytes_.data() + offset, &value, sizeof(T));
   }
 
-  size_t size_ = 0;
+  size_t size_ = 0, params_begin_ = 0;
   alignas(16) std::array<std::byte, kMaxBytes> bytes_;
 };
 static_assert(sizeof(ArgumentBlock::Head) == 32);

@@ -99,6 +99,7 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;
   int threads = 0;        // cpu only
   bool software = false;  // a graphics driver that runs on the processor; "auto" never takes it
+  bool partial = false;   // this build lacks some kernels for it; "auto" never takes it
 };
 
 /// Device memory in use.

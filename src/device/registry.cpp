@@ -50,7 +50,7 @@ std::string known_ids() {
 Result<std::unique_ptr<Device>> open_best() {
   for (const DeviceInfo& info : list_devices()) {
     const std::string_view name = backend_name(info.id);
-    if (info.software || rank(name) == std::size(kOrder)) continue;
+    if (info.software || info.partial || rank(name) == std::size(kOrder)) continue;
     auto device = find_backend(name)->open(argument_of(info.id));
     if (device.ok()) return device;
     spdlog::warn("device {} does not open and is passed over: {}", info.id, device.error().message);

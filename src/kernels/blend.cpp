@@ -34,8 +34,7 @@ BlendArgs blend_args(const KernelCall& call, const Band& band) {
   args.width = params.width;
   args.height = params.height;
   args.tiles_x = params.tiles_x;
-  const bool has_background = call.size<uint8_t>(6) >= uint64_t{3} * params.width * params.height;
-  args.background = has_background ? call.buffer<const uint8_t>(6) : nullptr;
+  args.background = params.inputs & kFrameHasBackground ? call.buffer<const uint8_t>(6) : nullptr;
   args.rank = band.rank;
   args.is_front = band.is_front != 0;
   args.is_back = band.is_back != 0;
@@ -46,7 +45,7 @@ BlendArgs blend_args(const KernelCall& call, const Band& band) {
 
 // blend_forward: the image, front to back.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
-//           background r ([3,H,W] u8, or smaller for the step block's), bands r, image x [3,H,W],
+//           background r ([3,H,W] u8, if params.inputs says so), bands r, image x [3,H,W],
 //           transmittance x [tiles,256], last x [tiles,256] u32, depth_alpha x [2,H,W] (written
 //           only if write_depth; depth is sum w z, not normalised). Read by a slice of a tile, for
 //           what the slice before it has left there.
@@ -68,7 +67,7 @@ void blend_forward(const KernelCall& call) {
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
 //           background r, bands r, transmittance r, last r, d_image r [3,H,W], error_map r ([H,W],
-//           or smaller for none), gradients w [capacity].
+//           if params.inputs says so), gradients w [capacity].
 // Source    TRAINING.md 2.5. Test: tests/splat/gradient_scenario_test.cpp.
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
@@ -78,8 +77,7 @@ void blend_backward(const KernelCall& call) {
   args.transmittance = call.buffer<float>(8);
   args.last = call.buffer<uint32_t>(9);
   args.d_image = call.buffer<const float>(10);
-  const bool has_error = call.size<float>(11) >= uint64_t{params.width} * params.height;
-  args.error_map = has_error ? call.buffer<const float>(11) : nullptr;
+  args.error_map = params.inputs & kFrameHasErrorMap ? call.buffer<const float>(11) : nullptr;
   args.gradients = call.buffer<InstanceGradient>(12);
   args.carry = call.buffer<float>(13);
   const HotKernels& hot = hot_kernels();

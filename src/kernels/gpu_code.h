@@ -12,7 +12,7 @@ namespace millrace {
 /// One compute entry point. Several share one image.
 struct GpuEntry {
   const char* name;
-  uint32_t group_size;              // threads per group
+  uint32_t group_size;               // threads per group
   std::span<const std::byte> spirv;  // a module that names its entry points
   std::span<const std::byte> cuda;   // a fatbin; empty where nvcc was absent
 };

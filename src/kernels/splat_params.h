@@ -183,9 +183,11 @@ struct FrameParams {
   uint32_t n_bands;        // 1: the whole frame at once
   uint32_t band;
   uint32_t backward;  // 1: in the backward pass, where a tile's slices come back to front
-  uint32_t reserved;
+  uint32_t inputs;    // what is bound that need not be
 };
 static_assert(sizeof(FrameParams) == 48);
+constexpr uint32_t kFrameHasBackground = 1;  // a background image
+constexpr uint32_t kFrameHasErrorMap = 2;
 
 struct DecideParams {
   uint64_t capacity;  // instances

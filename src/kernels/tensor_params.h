@@ -73,8 +73,10 @@ struct IndexedRowsParams {
   uint64_t n_indices;
   uint64_t n_rows;  // of the table
   uint64_t row_bytes;
+  uint32_t element_bytes;  // of the dtype
+  uint32_t padding;
 };
-static_assert(sizeof(IndexedRowsParams) == 24);
+static_assert(sizeof(IndexedRowsParams) == 32);
 
 /// scan_block_sums, scan_sums and scan_apply.
 struct ScanParams {

@@ -35,6 +35,7 @@ FrameParams frame_params(const FrameContext& frame) {
   params.sh_rest_lanes = frame.model.sh_rest.lanes;
   params.write_depth = frame.with_depth ? 1 : 0;
   params.n_bands = frame.n_bands;
+  params.inputs = frame.background ? kFrameHasBackground : 0;
   return params;
 }
 

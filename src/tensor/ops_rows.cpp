@@ -17,7 +17,8 @@ IndexedRowsParams rows_params(const char* op, const Tensor& table, const Tensor&
   }
   uint64_t row_bytes = dtype_bytes(table.dtype());
   for (int dim = 1; dim < table.rank(); ++dim) row_bytes *= static_cast<uint64_t>(table.size(dim));
-  return {index.numel(), static_cast<uint64_t>(table.size(0)), row_bytes};
+  return {index.numel(), static_cast<uint64_t>(table.size(0)), row_bytes,
+          static_cast<uint32_t>(dtype_bytes(table.dtype())), 0};
 }
 
 Tensor random(const char* name, Device& device, const Shape& shape, const RandomParams& wanted,

@@ -27,21 +27,13 @@ Scan exclusive_scan(const Tensor& x, const Tensor& count, Site site) {
   const Tensor sums = Tensor::empty(device, Shape(n_blocks), Dtype::U64, "scan", site);
   const Tensor packed = x.contiguous(site);
   const ScanParams params{n, count.defined() ? 1u : 0u, 0};
-  const Binding in = read(packed, site);
-  if (count.defined()) {
-    const Binding limit = read(count, site);
-    launch(device, KernelId::scan_block_sums, n, {write(sums, site), in, limit}, params, site);
-  } else {
-    launch(device, KernelId::scan_block_sums, n, {write(sums, site), in}, params, site);
-  }
+  // Without a count its binding is never read.
+  const Binding in = read(packed, site), limit = count.defined() ? read(count, site) : in;
+  launch(device, KernelId::scan_block_sums, n, {write(sums, site), in, limit}, params, site);
   launch(device, KernelId::scan_sums, 1, {write(scan.total, site), update(sums, site)}, params,
          site);
-  const Binding offsets = write(scan.offsets, site), starts = read(sums, site);
-  if (count.defined()) {
-    launch(device, KernelId::scan_apply, n, {offsets, starts, in, read(count, site)}, params, site);
-  } else {
-    launch(device, KernelId::scan_apply, n, {offsets, starts, in}, params, site);
-  }
+  launch(device, KernelId::scan_apply, n, {write(scan.offsets, site), read(sums, site), in, limit},
+         params, site);
   return scan;
 }
 
@@ -83,21 +75,12 @@ SortedPairs radix_sort_pairs(const Tensor& keys, const Tensor& values, const Ten
   const RadixSortParams params{n, static_cast<uint32_t>(key_bits / 8),
                                static_cast<uint32_t>(begin_bit), static_cast<uint32_t>(end_bit),
                                count.defined() ? 1u : 0u};
-  const Binding bindings[] = {update(sorted.keys, site), update(sorted.values, site),
-                              update(keys_tmp, site),    update(values_tmp, site),
-                              update(histograms, site),  read(keys_in, site),
-                              read(values_in, site)};
-  if (count.defined()) {
-    launch(device, KernelId::radix_sort_pairs, n,
-           {bindings[0], bindings[1], bindings[2], bindings[3], bindings[4], bindings[5],
-            bindings[6], read(count, site)},
-           params, site);
-  } else {
-    launch(
-        device, KernelId::radix_sort_pairs, n,
-        {bindings[0], bindings[1], bindings[2], bindings[3], bindings[4], bindings[5], bindings[6]},
-        params, site);
-  }
+  // Without a count its binding is never read.
+  const Binding in = read(keys_in, site), limit = count.defined() ? read(count, site) : in;
+  launch(device, KernelId::radix_sort_pairs, n,
+         {update(sorted.keys, site), update(sorted.values, site), update(keys_tmp, site),
+          update(values_tmp, site), update(histograms, site), in, read(values_in, site), limit},
+         params, site);
   return sorted;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kKeys[] = {"step", "bg_color", "max_cap", "save", "eval", "stop"};
+const std::string kKeys[] = {"step", "bg_color", "max_cap", "pause", "save", "eval", "stop"};
 
 // One line of the file.
 class Line {
@@ -42,6 +42,16 @@ class Line {
       return fail(fmt::format("\"{}\" is {}, not true or false", key, found->dump()));
     }
     return found->get<bool>();
+  }
+
+  Result<double> seconds(const char* key) const {
+    constexpr double kMost = 7 * 24 * 3600;
+    const Json& value = json_.at(key);
+    if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= kMost)) {
+      return fail(fmt::format("\"{}\" is {}, not a number of seconds from 0 to {}", key,
+                              value.dump(), kMost));
+    }
+    return value.get<double>();
   }
 
   Result<std::array<float, 3>> color(const char* key) const {
@@ -74,6 +84,9 @@ class Line {
     }
     if (json_.contains("max_cap")) {
       MILLRACE_ASSIGN(edit.max_cap, count("max_cap", 1, ~0u));
+    }
+    if (json_.contains("pause")) {
+      MILLRACE_ASSIGN(edit.pause_seconds, seconds("pause"));
     }
     MILLRACE_ASSIGN(edit.save, flag("save"));
     MILLRACE_ASSIGN(edit.eval, flag("eval"));
@@ -115,6 +128,14 @@ std::array<float, 3> EditLog::bg_color(uint32_t step, const std::array<float, 3>
     if (edit.step <= step) color = edit.bg_color.value_or(color);
   }
   return color;
+}
+
+double EditLog::pause_seconds(uint32_t step) const {
+  double seconds = 0;
+  for (const Edit& edit : edits_) {
+    if (edit.step == step) seconds = edit.pause_seconds.value_or(seconds);
+  }
+  return seconds;
 }
 
 uint64_t EditLog::max_cap(uint32_t step, uint64_t otherwise) const {

@@ -15,11 +15,12 @@ namespace millrace {
 /// Changes that take effect at the boundary before `step` is recorded, and hold from there on.
 struct Edit {
   uint32_t step = 0;
-  std::optional<std::array<float, 3>> bg_color;
-  std::optional<uint64_t> max_cap;
+  std::optional<std::array<float, 3>> bg_color = {};
+  std::optional<uint64_t> max_cap = {};
   // Once, with the state after `step` steps.
-  bool save = false;  // write the PLY
-  bool eval = false;  // evaluate
+  std::optional<double> pause_seconds = {};  // record nothing for so long
+  bool save = false;                         // write the PLY
+  bool eval = false;                         // evaluate
   bool stop = false;  // end the run, with the evaluation and the files of an end
 };
 
@@ -36,6 +37,8 @@ class EditLog {
   /// What holds at `step`: the newest edit up to it, or `otherwise`.
   std::array<float, 3> bg_color(uint32_t step, const std::array<float, 3>& otherwise) const;
   uint64_t max_cap(uint32_t step, uint64_t otherwise) const;
+  /// How long to pause before `step` is recorded for the first time; 0: not at all.
+  double pause_seconds(uint32_t step) const;
 
   /// All edits, by step.
   const std::vector<Edit>& edits() const { return edits_; }

@@ -5,7 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <iterator>
+#include <mutex>
+#include <utility>
 
 #include "device/test_hooks.h"
 #include "device/trace.h"
@@ -58,6 +63,7 @@ Runner::Runner(Device& device, const TrainOptions& options, const SceneScale& sc
       sizes_(std::move(sizes)),
       n_train_views_(static_cast<uint32_t>(sizes_.size())),
       sampler_(options.seed, n_train_views_),
+      edits_(edits),
       room_(device, options, state.workspace, sizes_.size()) {}
 
 void Runner::plan_outputs(OutputPlan plan, const std::vector<FrameSize>& eval_sizes,
@@ -104,9 +110,29 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
     }
     MILLRACE_TRY(harvest(accepted));
     if (sink_) MILLRACE_TRY(sink_->deliver());
+    pause_blocking(stop);
     MILLRACE_TRY(record_next_blocking());
   }
   return {};
+}
+
+// A pause happens once, however often its step is recorded. What is queued runs on meanwhile.
+void Runner::pause_blocking(const std::atomic<bool>& stop) {
+  const uint32_t step = next_step();
+  if (edits_ == nullptr || step < next_pause_ || kind_of(next_) != TransactionKind::Step) return;
+  next_pause_ = step + 1;
+  const std::chrono::duration<double> asked(edits_->pause_seconds(step));
+  if (asked.count() <= 0) return;
+  const auto end = std::chrono::steady_clock::now() + asked;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::unique_lock lock(mutex);
+  // Nobody is told when `stop` is set (by a signal), so it is looked at ten times a second.
+  const auto done = [&] { return stop.load() || std::chrono::steady_clock::now() >= end; };
+  while (!device_.ledger().wait_for_blocking(lock, changed, done, std::chrono::milliseconds(100),
+                                             {WaitReason::UserRead, "trainer.pause"})) {
+  }
+  if (sink_) sink_->paused();
 }
 
 Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&)>& accepted) {
@@ -171,7 +197,10 @@ Result<void> Runner::record_frame_blocking(Pending& pending) {
   if (trains) {
     pending.view = sampler_.view_of(step);
     prefetch_ahead(step);
-    MILLRACE_ASSIGN(pending.target, photographs_.target_blocking(pending.view));
+    pending.target = pinned_target(pending.transaction);
+    if (!pending.target.defined()) {
+      MILLRACE_ASSIGN(pending.target, photographs_.target_blocking(pending.view));
+    }
   } else {
     pending.view = n_train_views_ + index_of(pending.transaction);
     if (sink_) MILLRACE_TRY(sink_->make_room_blocking());
@@ -202,6 +231,14 @@ void Runner::note_queued(const Pending& pending, Point point) {
   const Point passed = device_.poll();
   for (const Point queued : step_points_) queued_sum_ += queued > passed ? 1 : 0;
   ++recorded_steps_;
+}
+
+// The target of a step that was refused: it may have given way to others since.
+Tensor Runner::pinned_target(uint64_t transaction) {
+  for (Pending& refused : refused_) {
+    if (refused.transaction == transaction) return std::exchange(refused.target, Tensor());
+  }
+  return {};
 }
 
 void Runner::prefetch_ahead(uint32_t step) {
@@ -269,6 +306,9 @@ Result<void> Runner::recover(const Control& control) {
   accepted_rows_ = control.counts.rows;
   // Everything recorded since was refused too. The queue is in order, so the reopening comes after
   // all of it.
+  std::erase_if(refused_, [](const Pending& p) { return !p.target.defined(); });
+  refused_.insert(refused_.begin(), std::make_move_iterator(pending_.begin()),
+                  std::make_move_iterator(pending_.end()));
   pending_.clear();
   next_ = gate.first_rejected;
   reopen_gate(state_.model, ++epoch_);

@@ -70,10 +70,12 @@ class Runner {
     }
   };
 
+  void pause_blocking(const std::atomic<bool>& stop);
   Result<void> record_next_blocking();
   Result<void> record_blocking(uint64_t transaction);
   Result<void> record_frame_blocking(Pending& pending);
   void note_queued(const Pending& pending, Point point);
+  Tensor pinned_target(uint64_t transaction);
   void prefetch_ahead(uint32_t step);
   Result<void> ensure_row_room(uint64_t rows);
   void rebuild_row_buffers();
@@ -94,10 +96,13 @@ class Runner {
   ViewSampler sampler_;
   RunSink* sink_ = nullptr;
 
+  const EditLog* edits_;
+  uint32_t next_pause_ = 0;  // the first step that may still pause the run
   uint64_t next_ = transaction_id(0, TransactionKind::Step);
   uint32_t epoch_ = 0;
   // Both are a few entries long, oldest first: vectors, which keep their memory from step to step.
   std::vector<Pending> pending_;
+  std::vector<Pending> refused_;    // whose targets are still to be used
   std::vector<Point> step_points_;  // of the last kRunAhead frames or snapshots recorded
   uint64_t accepted_rows_ = 0;      // N of the last accepted transaction
   InstanceRoom room_;

@@ -183,6 +183,7 @@ TEST(Gate, BehindAClosedGateEveryTrainingKernelWritesNothing) {
       Control control = open_control(8);
       control.gate.closed = 1;
       control.gate.first_rejected = 4;
+      control.metrics.loss = control.metrics.l1 = control.metrics.ssim = control.metrics.mse = 7;
       std::copy_n(reinterpret_cast<const uint32_t*>(&control), sizeof(control) / 4, array.begin());
     }
     StepBlock step = block_of(8);

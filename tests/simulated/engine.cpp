@@ -60,8 +60,9 @@ Point Engine::close_batch() {
   return queued_;
 }
 
-void Engine::tick() {
+void Engine::tick(bool is_poll) {
   ++ticks_;
+  if (!is_poll) calls_.fetch_add(1, std::memory_order_relaxed);
   if (options.clock == Clock::Immediate) run_to(queued_);
   if (options.clock == Clock::Random) run(random_progress(options.seed, ticks_));
 }

@@ -5,6 +5,7 @@
 #include <tbb/task_arena.h>
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -56,8 +57,10 @@ class Engine {
   void add(Command command);
   /// Ends a batch; returns its point.
   Point close_batch();
-  /// Lets the clock go on at the end of a device call.
-  void tick();
+  /// Lets the clock go on at the end of a device call; poll() alone is no sign of progress.
+  void tick(bool is_poll = false);
+  /// Calls so far but poll(); needs no mutex.
+  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
   // Running.
   uint64_t run(uint64_t n);
@@ -97,6 +100,7 @@ class Engine {
   std::deque<Point> batches_;  // that the lagging clock has not run
   Point last_batch_ = 0;
   uint64_t ticks_ = 0;
+  std::atomic<uint64_t> calls_ = 0;
   uint64_t n_run_ = 0, n_kernels_ = 0;
 
   std::array<kernels::CpuKernel, static_cast<size_t>(KernelId::kCount)> kernels_;

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "device/buffer_store.h"
 #include "device/ticket_pool.h"
 #include "simulated/engine.h"
+#include "simulated/watchdog.h"
 
 namespace millrace::simulated {
 namespace {
@@ -61,7 +64,10 @@ class SimulatedDevice final : public Device {
               .software = true},
         engine_(std::move(engine)),
         memory_(std::move(memory)),
-        store_(memory_.get(), engine_->options.memory_bytes, staging, "simulated device") {}
+        store_(memory_.get(), engine_->options.memory_bytes, staging, "simulated device") {
+    const std::chrono::milliseconds limit(engine_->options.watchdog_ms);
+    if (limit.count() > 0) watchdog_.emplace(engine_.get(), limit);
+  }
   ~SimulatedDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -102,6 +108,7 @@ class SimulatedDevice final : public Device {
   BufferStore store_;
   uint64_t launches_ = 0;
   std::condition_variable never_;  // all progress is made by the thread that waits
+  std::optional<Watchdog> watchdog_;
 };
 
 SimulatedDevice::~SimulatedDevice() {
@@ -279,7 +286,7 @@ Point SimulatedDevice::submit() {
 
 Point SimulatedDevice::poll() {
   std::lock_guard lock(engine_->mutex);
-  engine_->tick();
+  engine_->tick(/*is_poll=*/true);
   return engine_->passed();
 }
 

@@ -37,6 +37,9 @@ struct Options {
   bool check_host = false;
   /// ranges: kernels run twice on guarded private copies of their bindings (guarded_kernel.h).
   bool check_ranges = false;
+  /// watchdog=MS: ends the program, with a report, once the host waits for so long where the ledger
+  /// does not see it (watchdog.h). 0: no watchdog.
+  uint64_t watchdog_ms = 0;
 };
 
 /// Parses `text`; "checks" stands for poison, host and ranges. Error: Usage, naming the field.

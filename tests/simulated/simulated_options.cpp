@@ -44,7 +44,8 @@ bool parse_field(std::string_view field, Options* options) {
   options->check_ranges = options->check_ranges || all || field == "ranges";
   if (all || field == "poison" || field == "host" || field == "ranges") return true;
   return parse_clock(field, options) || parse_number(field, "memory", &options->memory_bytes) ||
-         parse_number(field, "staging", &options->staging_bytes);
+         parse_number(field, "staging", &options->staging_bytes) ||
+         parse_number(field, "watchdog", &options->watchdog_ms);
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ Result<Options> parse_options(const std::string& text) {
     if (!parse_field(field, &options)) {
       return Error{ErrorCode::Usage,
                    fmt::format("device 'simulated:{}': '{}' is not hold, stall, immediate, "
-                               "lag=BATCHES, random=SEED, memory=BYTES, staging=BYTES, poison, "
-                               "host, ranges or checks",
+                               "lag=BATCHES, random=SEED, memory=BYTES, staging=BYTES, "
+                               "watchdog=MS, poison, host, ranges or checks",
                                text, field)};
     }
     rest.remove_prefix(std::min(comma + 1, rest.size()));

@@ -48,6 +48,15 @@ TEST_F(EditLogFile, HoldsFromItsStepOn) {
   EXPECT_EQ(log.max_cap(60, 9), 70u);
 }
 
+TEST_F(EditLogFile, PausesAtItsStepAlone) {
+  const EditLog log = read("{\"step\": 7, \"pause\": 1.5}").or_raise();
+  EXPECT_EQ(log.pause_seconds(6), 0);
+  EXPECT_EQ(log.pause_seconds(7), 1.5);
+  EXPECT_EQ(log.pause_seconds(8), 0);
+  expect_refused("{\"step\": 1, \"pause\": -1}", "1", "seconds");
+  expect_refused("{\"step\": 1, \"pause\": true}", "1", "seconds");
+}
+
 TEST_F(EditLogFile, OfOneStepTheLaterLineWins) {
   const EditLog log =
       read("{\"step\": 5, \"max_cap\": 10}\n{\"step\": 5, \"max_cap\": 20}").or_raise();

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/worker_pool.h"
 #include "train/runner_bench.h"
 
 namespace millrace::test {
@@ -101,8 +102,8 @@ TEST(Replay, RandomBackgroundsGiveTheSameState) {
 }
 
 void add_edits(RunnerBench& bench) {
-  bench.edits.add({.step = 21, .bg_color = std::array<float, 3>{1, 0.5f, 0}, .max_cap = {}});
-  bench.edits.add({.step = 50, .bg_color = {}, .max_cap = bench.initial_rows + 3});
+  bench.edits.add({.step = 21, .bg_color = std::array<float, 3>{1, 0.5f, 0}});
+  bench.edits.add({.step = 50, .max_cap = bench.initial_rows + 3});
 }
 
 TEST(Replay, EditsTakeEffectAtTheirStepWhateverIsReplayed) {
@@ -118,14 +119,40 @@ TEST(Replay, EditsTakeEffectAtTheirStepWhateverIsReplayed) {
     options.test_capacity_random = 0.05 * seed;
     RunnerBench bench(options);
     // The second edit comes while its step is still to be recorded.
-    bench.edits.add({.step = 21, .bg_color = std::array<float, 3>{1, 0.5f, 0}, .max_cap = {}});
+    bench.edits.add({.step = 21, .bg_color = std::array<float, 3>{1, 0.5f, 0}});
     ASSERT_TRUE(bench.run_blocking(40).ok());
-    bench.edits.add({.step = 50, .bg_color = {}, .max_cap = bench.initial_rows + 3});
+    bench.edits.add({.step = 50, .max_cap = bench.initial_rows + 3});
     ASSERT_TRUE(bench.run_blocking(kSteps).ok());
     EXPECT_EQ(bench.hash_blocking(), hash);
     replays += bench.runner->replays();
   }
   EXPECT_GE(replays, 8u);
+}
+
+TEST(Pause, HappensOnceHoweverOftenItsStepIsReplayedAndChangesNothing) {
+  TrainOptions options = tiny_options(kSteps);
+  options.test_capacity = {{1, 28}, {1, 30}};
+  RunnerBench bench(options);
+  bench.edits.add({.step = 30, .pause_seconds = 0.01});
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_EQ(bench.hash_blocking(), reference_hash());
+  uint64_t pauses = 0;
+  for (const WaitRecord& row : bench.device.ledger().records()) {
+    if (row.site == "trainer.pause") pauses += row.count;
+  }
+  EXPECT_EQ(pauses, 1u);
+}
+
+TEST(Pause, EndsWhenTheRunIsStopped) {
+  RunnerBench bench(tiny_options(kSteps));
+  bench.edits.add({.step = 3, .pause_seconds = 3600});
+  WorkerPool worker(1);
+  worker.post([&] {
+    pause_worker(20);
+    bench.stop = true;
+  });
+  ASSERT_TRUE(bench.run_blocking(kSteps).ok());
+  EXPECT_LE(bench.runner->next_step(), 4u);
 }
 
 TEST(Replay, StoppingAndGoingOnBetweenRandomCapacitiesGivesTheSameState) {

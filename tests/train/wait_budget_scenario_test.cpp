@@ -57,6 +57,14 @@ TEST(WaitBudget, IsKeptByEveryPresetOnTheCpuDevice) {
   expect_presets_keep_their_budgets_blocking("cpu:2");
 }
 
+TEST(WaitBudget, IsKeptByEveryPresetOnASimulatedDeviceThatIsHeld) {
+  expect_presets_keep_their_budgets_blocking("simulated:hold");
+}
+
+TEST(WaitBudget, IsKeptByEveryPresetOnASimulatedDeviceThreeBatchesBehind) {
+  expect_presets_keep_their_budgets_blocking("simulated:lag=3");
+}
+
 TEST(WaitBudget, TheTableMustHoldWhatThereIs) {
   const std::vector<Preset> presets = all_presets();
   std::vector<Budget> budgets = read_budgets();

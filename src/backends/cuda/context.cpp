@@ -1,5 +1,6 @@
 // Opening of a device's context, and what the driver says of its devices.
 #include "backends/cuda/context.h"
+#include "kernels/gpu_plan.h"
 
 #include <fmt/format.h>
 
@@ -51,7 +52,8 @@ Result<DeviceInfo> describe(const Driver& driver, int ordinal) {
                     .name = name,
                     .driver = fmt::format("CUDA {}.{}{}, compute {}.{}", version / 1000,
                                           version % 1000 / 10, driver_release(), major, minor),
-                    .memory_bytes = bytes};
+                    .memory_bytes = bytes,
+                    .partial = !gpu_plan_is_complete()};
 }
 
 std::vector<DeviceInfo> list_devices_of_driver() {

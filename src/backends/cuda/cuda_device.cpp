@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 
@@ -103,8 +104,11 @@ class CudaDevice final : public Device {
   Result<Place> find(const Slice& slice, const char* verb);
   /// As find(), for a range that the command being recorded uses.
   Result<uint64_t> use(const Slice& slice, Access access, const char* verb);
-  /// Why nothing may be queued, if so.
+  /// Why nothing may be queued, if so: a fault that was reported. One that was not is for whoever
+  /// waits next, since the command at hand is not to blame; until then commands have no effect.
   Result<void> check_running();
+  /// The fault, if one happened.
+  Result<void> report_fault();
   Result<void> record(const Command& command);
   Result<void> check_launch(const Launch& launch) const;
   Result<void> add_scratch(const Launch& launch);
@@ -117,6 +121,7 @@ class CudaDevice final : public Device {
   WaitLedger& ledger_;
   std::shared_ptr<TicketPool> tickets_ = TicketPool::make();
 
+  std::atomic<bool> fault_reported_ = false;
   mutable std::mutex mutex_;  // guards what follows, the store, the staging, and recording
   Command command_;           // being recorded
   uint64_t launches_ = 0;
@@ -148,7 +153,7 @@ Result<BufferId> CudaDevice::allocate(uint64_t bytes, const char* label) {
   std::lock_guard lock(mutex_);
   auto made = store_.allocate(bytes, label, completion_.passed());
   // A lost device refuses memory too.
-  if (!made.ok()) MILLRACE_TRY(check_running());
+  if (!made.ok()) MILLRACE_TRY(report_fault());
   return made;
 }
 
@@ -169,14 +174,22 @@ Result<uint64_t> CudaDevice::use(const Slice& slice, Access access, const char* 
   return place.address;
 }
 
+Result<void> CudaDevice::report_fault() {
+  if (auto fault = queue_.fault().report()) {
+    fault_reported_ = true;
+    return *std::move(fault);
+  }
+  return {};
+}
+
 Result<void> CudaDevice::check_running() {
-  if (auto fault = queue_.fault().report()) return *std::move(fault);
+  if (fault_reported_) return report_fault();
   return {};
 }
 
 Result<void> CudaDevice::record(const Command& command) {
-  queue_.record(command);
-  return check_running();
+  if (queue_.record(command)) return {};
+  return report_fault();
 }
 
 Result<void> CudaDevice::upload(Slice to, std::span<const std::byte> bytes) {
@@ -311,7 +324,7 @@ Result<void> CudaDevice::wait_blocking(Point point, const WaitSite& site) {
     const uint64_t dry_ns = queue().dry_ns - dry_before;
     if (dry_ns > 0) ledger_.add_device_dry(site, dry_ns);
   }
-  return check_running();
+  return report_fault();
 }
 
 MemoryStats CudaDevice::memory() const {

@@ -26,6 +26,7 @@ Status launch(const CudaContext& context, const KernelLibrary& kernels, const Co
     return vendor->launch(context, command);
   }
   for (const LoadedPass& pass : kernels.passes(command.kernel)) {
+    if (gpu_skips_pass(pass.plan, command.arguments.params())) continue;
     const Status status = launch_pass(context, pass, command);
     if (status != Status::Ok) return status;
   }

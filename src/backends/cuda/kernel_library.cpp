@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "kernels/gpu_code.h"
-
 namespace millrace::cuda {
 
 uint32_t dispatched_groups(const LoadedPass& pass, uint64_t threads) {
@@ -18,18 +16,29 @@ uint32_t dispatched_groups(const LoadedPass& pass, uint64_t threads) {
   return static_cast<uint32_t>(std::min<uint64_t>(needed, pass.max_groups));
 }
 
+Result<Module> KernelLibrary::module_of(const GpuEntry& entry, const std::string& what) {
+  for (const auto& [image, module] : modules_) {
+    if (image == entry.cuda.data()) return module;
+  }
+  Module module = nullptr;
+  MILLRACE_TRY(context_.driver.check(context_.driver.module_load_data(&module, entry.cuda.data()),
+                                     what.c_str()));
+  modules_.emplace_back(entry.cuda.data(), module);
+  return module;
+}
+
 Result<LoadedPass> KernelLibrary::load_pass(const GpuPass& plan, const CudaOptions& options) {
   const Driver& driver = context_.driver;
   const std::string what = fmt::format("load the code of {}", plan.entry_point);
   const GpuEntry* const code = find_gpu_entry(plan.entry_point);
   if (code == nullptr || code->cuda.empty()) {
-    return Error{ErrorCode::Internal,
-                 fmt::format("cuda device: this build has no code of {}", plan.entry_point)};
+    return Error{ErrorCode::Usage,
+                 fmt::format("cuda device: this build has no CUDA code of {}; it was made without "
+                             "slangc or nvcc. Take another device",
+                             plan.entry_point)};
   }
   LoadedPass pass{.plan = plan, .group_size = code->group_size};
-  Module module = nullptr;
-  MILLRACE_TRY(driver.check(driver.module_load_data(&module, code->cuda.data()), what.c_str()));
-  modules_.push_back(module);
+  MILLRACE_ASSIGN(const Module module, module_of(*code, what));
   MILLRACE_TRY(driver.check(driver.module_get_function(&pass.function, module, plan.entry_point),
                             what.c_str()));
   // Drivers load lazily; a launch that did it would stop the host and the device.
@@ -61,7 +70,7 @@ Result<std::unique_ptr<KernelLibrary>> KernelLibrary::load(const CudaContext& co
 
 KernelLibrary::~KernelLibrary() {
   context_.use();
-  for (const Module module : modules_) context_.driver.module_unload(module);
+  for (const auto& [image, module] : modules_) context_.driver.module_unload(module);
 }
 
 }  // namespace millrace::cuda

@@ -3,10 +3,13 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/context.h"
 #include "backends/cuda/cuda_options.h"
+#include "kernels/gpu_code.h"
 #include "kernels/gpu_plan.h"
 
 namespace millrace::cuda {
@@ -39,10 +42,12 @@ class KernelLibrary {
 
  private:
   explicit KernelLibrary(const CudaContext& context) : context_(context) {}
+  /// The module that holds `entry`, loaded once; `what` is for errors.
+  Result<Module> module_of(const GpuEntry& entry, const std::string& what);
   Result<LoadedPass> load_pass(const GpuPass& plan, const CudaOptions& options);
 
   const CudaContext& context_;
-  std::vector<Module> modules_;
+  std::vector<std::pair<const std::byte*, Module>> modules_;  // by image
   std::vector<LoadedPass> passes_[static_cast<size_t>(KernelId::kCount)];
 };
 

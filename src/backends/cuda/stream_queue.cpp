@@ -75,19 +75,16 @@ StreamQueue::StreamQueue(const CudaContext* context, const KernelLibrary* kernel
 
 // --- Recording ---
 
-void StreamQueue::record(const Command& command) {
+bool StreamQueue::record(const Command& command) {
   std::lock_guard lock(mutex_);
   if (fault_.happened() || abandoned_) {
     if (command.ticket != nullptr) command.ticket->drop_reference();
-    return;
+    return true;
   }
   const Point point = next_point();
   recorded_.store(point, std::memory_order_release);
   if (command.kind == Command::Kind::Kernel) launches_.note(point, command.kernel, command.site);
-  if (kept_.empty() && has_room(command)) {
-    issue_command(command, point);
-    return;
-  }
+  if (kept_.empty() && has_room(command)) return issue_command(command, point);
   // The end of a batch makes room, so what is in the driver has to be in a closed one.
   if (open_ != nullptr) end_batch();
   if (!fault_.happened()) {
@@ -95,6 +92,7 @@ void StreamQueue::record(const Command& command) {
   } else if (command.ticket != nullptr) {
     command.ticket->drop_reference();
   }
+  return true;
 }
 
 Point StreamQueue::close_batch() {
@@ -124,12 +122,12 @@ bool StreamQueue::open_batch(Point before) {
   return false;
 }
 
-void StreamQueue::issue_command(const Command& command, Point point) {
+bool StreamQueue::issue_command(const Command& command, Point point) {
   context_->use();
   TicketState* const ticket = command.ticket;
   if (open_ == nullptr && !open_batch(point - 1)) {
     if (ticket != nullptr) ticket->drop_reference();
-    return;
+    return true;
   }
   const bool timed = trace_.load(std::memory_order_acquire) != nullptr;
   TimedCommand times;
@@ -140,7 +138,7 @@ void StreamQueue::issue_command(const Command& command, Point point) {
   if (status != Status::Ok) {
     if (ticket != nullptr) ticket->drop_reference();
     stop(status, &command);
-    return;
+    return is_sticky(status);
   }
   if (timed) {
     describe(command, &times);
@@ -155,6 +153,7 @@ void StreamQueue::issue_command(const Command& command, Point point) {
   calls_in_flight_ += n_calls;
   // A ticket is looked at without a call to the device, so nothing else would close its batch.
   if (++open_->n_commands >= batch_limit() || ticket != nullptr) end_batch();
+  return true;
 }
 
 uint32_t StreamQueue::batch_limit() const {

@@ -11,10 +11,10 @@
 #include "backends/cuda/command_ring.h"
 #include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/cuda_options.h"
-#include "backends/cuda/fault.h"
 #include "backends/cuda/issue.h"
 #include "backends/cuda/timeline.h"
 #include "device/completion.h"
+#include "device/fault.h"
 #include "device/launch_log.h"
 
 namespace millrace::cuda {
@@ -36,8 +36,9 @@ class StreamQueue {
   StreamQueue(const StreamQueue&) = delete;
   StreamQueue& operator=(const StreamQueue&) = delete;
 
-  /// Records `command` as next_point(). Nothing is recorded once a fault has happened.
-  void record(const Command& command);
+  /// Records `command` as next_point(); after a fault it has no effect. False: the driver refused
+  /// this very command, which is the fault.
+  bool record(const Command& command);
   Point next_point() const { return last_recorded() + 1; }
   Point last_recorded() const { return recorded_.load(std::memory_order_acquire); }
   /// Closes the open batch, so that all that is recorded comes to pass without further calls.
@@ -57,7 +58,7 @@ class StreamQueue {
  private:
   // Under the lock.
   bool has_room(const Command& command) const;
-  void issue_command(const Command& command, Point point);
+  bool issue_command(const Command& command, Point point);  // false: refused
   bool open_batch(Point before);
   void end_batch();
   /// Commands that the open batch may have.

@@ -2,6 +2,7 @@
 // this.
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,15 +21,21 @@ constexpr kernels::CpuKernel kKernels[] = {
 #undef MILLRACE_KERNEL
 };
 
-/// The kernel that `entry` with pass number `pass` ends, or kCount.
-KernelId kernel_that_ends_with(std::string_view entry, uint32_t pass) {
+/// The kernel that has `entry` as its pass number `pass`, or kCount.
+KernelId kernel_of(std::string_view entry, uint32_t pass) {
   for (size_t i = 0; i < static_cast<size_t>(KernelId::kCount); ++i) {
-    const auto passes = gpu_passes(static_cast<KernelId>(i));
-    if (!passes.empty() && passes.back().entry_point == entry && passes.back().pass == pass) {
-      return static_cast<KernelId>(i);
+    for (const GpuPass& row : gpu_passes(static_cast<KernelId>(i))) {
+      if (row.entry_point == entry && row.pass == pass) return row.kernel;
     }
   }
   return KernelId::kCount;
+}
+
+/// Whether no pass of `kernel` after number `pass` is issued for `params`.
+bool is_last(KernelId kernel, uint32_t pass, std::span<const std::byte> params) {
+  return std::ranges::none_of(gpu_passes(kernel), [&](const GpuPass& row) {
+    return row.pass > pass && !gpu_skips_pass(row, params);
+  });
 }
 
 /// A Runner: the last pass of a kernel's plan runs its CPU twin, the others nothing.
@@ -37,9 +44,12 @@ Status run_cpu_kernel(const char* entry, const std::byte* arguments, size_t byte
   ArgumentBlock::Head head;
   std::memcpy(&head, arguments, sizeof(head));
   if (head.groups != groups) return Status::InvalidValue;
-  const KernelId kernel = kernel_that_ends_with(entry, head.pass);
-  if (kernel == KernelId::kCount) return Status::Ok;
+  const KernelId kernel = kernel_of(entry, head.pass);
+  if (kernel == KernelId::kCount) return Status::InvalidValue;
   const size_t params_bytes = kernel_row(kernel).params_bytes;
+  if (!is_last(kernel, head.pass, {arguments + bytes - params_bytes, params_bytes})) {
+    return Status::Ok;
+  }
   const size_t n_bindings = (bytes - sizeof(head) - params_bytes) / sizeof(uint64_t);
   std::vector<std::byte*> buffers(n_bindings);
   std::memcpy(buffers.data(), arguments + sizeof(head), n_bindings * sizeof(uint64_t));

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace millrace::cuda {
+namespace millrace {
 
 /// The first fault of a device. Thread-safe.
 class Fault {
@@ -42,4 +42,4 @@ class Fault {
   bool reported_ = false;
 };
 
-}  // namespace millrace::cuda
+}  // namespace millrace
