@@ -52,7 +52,9 @@ def collect(type_, structs):
         inner = field["type"]
         vector = inner["kind"] == "vector" and inner["elementCount"] == 4
         fields.append((field["name"], field["binding"]["offset"], field["binding"]["size"], vector))
-        collect(inner, structs)
+        bindings = inner["kind"] == "struct" and all(f["type"]["kind"] == "pointer" for f in inner["fields"])
+        if not bindings:
+            collect(inner, structs)
     size = next(s["value"] for s in type_["sizes"] if s["kind"] == "uniform")
     known = structs.setdefault(type_["name"], (size, fields))
     if known != (size, fields):
@@ -69,21 +71,23 @@ def compare(structs, layouts, module):
 
 def main():
     out, folder, modules = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
-    structs, rows, blocks = {}, [], set()
+    structs, rows = {}, []
     for module in modules:
+        blocks = {}  # modules may give theirs the same names
         reflection = json.loads((folder / f"{module}.json").read_text(encoding="utf-8"))
         for entry in reflection["entryPoints"]:
             block = next(p["type"] for p in entry["parameters"] if p["name"] == "args")
-            collect(block, structs)
-            blocks.add(block["name"])
-            size, fields = structs[block["name"]]
+            collect(block, blocks)
+            size, fields = blocks[block["name"]]
             name, offset, _, _ = fields[-1]
             params = next(f["type"].get("name", "") for f in block["fields"] if f["name"] == name)
             rows.append(f"MILLRACE_GPU_ARGS({entry['name']}, {params or 'None'}, {offset}, {size})\n")
-        compare(structs, spirv_offsets((folder / f"{module}.full.spv").read_bytes()), module)
+        compare(blocks, spirv_offsets((folder / f"{module}.full.spv").read_bytes()), module)
+        for name, layout in blocks.items():
+            if not name.endswith("Args") and structs.setdefault(name, layout) != layout:
+                sys.exit(f"layouts.py: {module} has another layout of {name}")
+    structs.pop("Records", None)  # of the probe
     for name, (size, fields) in sorted(structs.items()):
-        if name in blocks or name == "Records":
-            continue
         rows.append(f"MILLRACE_GPU_RECORD({name}, {size})\n")
         if not any(vector for *_, vector in fields):  # whole loads of 16 bytes have other names in C++
             rows += [f"MILLRACE_GPU_FIELD({name}, {field}, {offset}, {bytes_})\n" for field, offset, bytes_, _ in fields]
