@@ -2,7 +2,7 @@
 """layouts.py OUT.inc FOLDER MODULE...: how the compiled kernels lay out their argument blocks and records.
 
 FOLDER has MODULE.json, the reflection of the CUDA code, and MODULE.full.spv with its names. The two must agree; the
-rows of OUT.inc are for tests/kernels/gpu_layout_test.cpp, which compares them with C++.
+rows of OUT.inc are for tests/kernels/gpu_layout_scenario_test.cpp, which compares them with C++.
 """
 import json
 import pathlib
