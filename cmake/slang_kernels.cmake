@@ -33,12 +33,13 @@ if(SLANGC)
     # Without optimisation by Slang: the drivers do it, and the wheel lacks the library for it.
     set(flags -O0 -warnings-disable 41012 -I ${CMAKE_SOURCE_DIR}/src)
     set(strip ${CMAKE_SOURCE_DIR}/tools/kernels/strip_spirv.py)
+    set(align ${CMAKE_SOURCE_DIR}/tools/kernels/align_spirv.py)
     add_custom_command(
       OUTPUT ${out}.spv
       COMMAND ${SLANGC} ${source} ${flags} -target spirv -profile spirv_1_5 -g0 -fvk-use-entrypoint-name -fvk-use-c-layout
               -depfile ${out}.spv.d -o ${out}.full.spv
       COMMAND ${Python3_EXECUTABLE} ${strip} ${out}.full.spv ${out}.spv ${exact}
-      DEPENDS ${source} ${SLANGC} ${strip} DEPFILE ${out}.spv.d COMMENT "SPIR-V of ${module}" VERBATIM)
+      DEPENDS ${source} ${SLANGC} ${strip} ${align} DEPFILE ${out}.spv.d COMMENT "SPIR-V of ${module}" VERBATIM)
     add_custom_command(
       OUTPUT ${out}.cu ${out}.json
       COMMAND ${SLANGC} ${source} ${flags} -target cuda -DMILLRACE_CUDA -line-directive-mode none
@@ -77,3 +78,28 @@ add_custom_command(
   DEPENDS ${products} ${embed} COMMENT "Embed the GPU kernels" VERBATIM)
 add_library(millrace_kernels_gpu STATIC ${embedded})
 target_include_directories(millrace_kernels_gpu PUBLIC ${CMAKE_SOURCE_DIR}/src)
+
+# How the compiled kernels lay out their arguments and the records, for a test that compares it with C++.
+set(layouts ${slang_folder}/gpu_layouts.inc)
+set(layout_modules ${modules})
+if(SLANGC)
+  set(probe ${CMAKE_SOURCE_DIR}/tests/kernels/layout_probe.slang)
+  set(out ${slang_folder}/layout_probe)
+  add_custom_command(
+    OUTPUT ${out}.full.spv
+    COMMAND ${SLANGC} ${probe} ${flags} -target spirv -profile spirv_1_5 -g0 -fvk-use-entrypoint-name -fvk-use-c-layout
+            -depfile ${out}.spv.d -o ${out}.full.spv
+    DEPENDS ${probe} ${SLANGC} DEPFILE ${out}.spv.d COMMENT "SPIR-V layout of the records" VERBATIM)
+  add_custom_command(
+    OUTPUT ${out}.json
+    COMMAND ${SLANGC} ${probe} ${flags} -target cuda -DMILLRACE_CUDA -depfile ${out}.cu.d -reflection-json ${out}.json
+            -o ${out}.cu
+    DEPENDS ${probe} ${SLANGC} DEPFILE ${out}.cu.d COMMENT "CUDA layout of the records" VERBATIM)
+  list(APPEND layout_modules layout_probe)
+  list(APPEND products ${out}.full.spv ${out}.json)
+endif()
+add_custom_command(
+  OUTPUT ${layouts}
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/kernels/layouts.py ${layouts} ${slang_folder} ${layout_modules}
+  DEPENDS ${products} ${CMAKE_SOURCE_DIR}/tools/kernels/layouts.py COMMENT "Layouts of the GPU kernels" VERBATIM)
+add_custom_target(gpu_layouts DEPENDS ${layouts})

@@ -7,6 +7,8 @@ reorder float arithmetic, so that one function gives the same bits wherever it i
 import struct
 import sys
 
+from align_spirv import aligned
+
 SOURCE_CONTINUED, SOURCE, SOURCE_EXTENSION, NAME, MEMBER_NAME, STRING, LINE, NO_LINE = 2, 3, 4, 5, 6, 7, 8, 317
 DROPPED = {SOURCE_CONTINUED, SOURCE, SOURCE_EXTENSION, NAME, MEMBER_NAME, STRING, LINE, NO_LINE}
 HEADER_WORDS = 5
@@ -38,7 +40,7 @@ def main():
         head = 3 << 16 | DECORATE
         kept[annotations_at:annotations_at] = [word for id_ in results for word in (head, id_, NO_CONTRACTION)]
     with open(sys.argv[2], "wb") as file:
-        file.write(struct.pack(f"<{len(kept)}I", *kept))
+        file.write(struct.pack(f"<{len(kept)}I", *aligned(kept)))
 
 
 if __name__ == "__main__":
