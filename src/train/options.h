@@ -56,7 +56,7 @@ struct TrainOptions {
   bool random = false;    // ignore the capture's points
   bool init_fill = true;  // add points where photographs have none
   double init_opacity = 0.5;
-  double init_scaling = 0.1;
+  double init_scaling = 0.5;
   uint32_t morton_interval = 5000;
 
   // Loss and optimiser. Rates are per step; means_lr is in units of the scene scale.
@@ -69,7 +69,7 @@ struct TrainOptions {
   double sh0_lr = 2.5e-3;
   double sh_rest_divisor = 20;
   double opacity_reg = 0.01;
-  double scale_reg = 0.01;
+  double scale_reg = 0.04;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -125,7 +125,7 @@ void visit_options(Options& o, Visit&& visit) {
   visit("max_cap", o.max_cap, "most Gaussians", "--max-splats --cap-max");
   visit("init_num_pts", o.init_num_pts, "random points where the capture has none", "");
   visit("random", o.random, "start from random points, ignoring the capture's", "");
-  visit("init_fill", o.init_fill, "add gray points where photographs show no point of the capture",
+  visit("init_fill", o.init_fill, "add gray points where most of what the photographs show has no point",
         "");
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");

@@ -110,7 +110,8 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
   json["steps"] = summary.steps;
   json["steps_per_second"] = summary.steps_per_second;
   json["seconds"] = summary.seconds;
-  json["ms_per_step"] = {{"median", run.ms_median}, {"p95", run.ms_p95}};
+  json["ms_per_step"] = {
+      {"median", run.ms.median}, {"p95", run.ms.p95}, {"last_1000_median", run.ms.last_median}};
   json["device_dry_fraction"] = run.device_dry_fraction;
   json["mean_queued_steps"] = run.mean_queued_steps;
   json["why_slow"] = summary.why_slow;

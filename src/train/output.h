@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "train/run_meter.h"
 #include "train/step_windows.h"
 #include "train/trainer.h"
 
@@ -42,7 +43,7 @@ Result<void> write_stats(const OutputFolder& folder, const EvalResult& result);
 struct RunReport {
   std::string dataset;
   std::string device_id, device_name, device_driver;
-  double ms_median = 0, ms_p95 = 0;
+  RunMeter::StepMs ms;
   double device_dry_fraction = 0;
   double mean_queued_steps = 0;
   bool has_psnr = false;

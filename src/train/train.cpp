@@ -342,7 +342,7 @@ Result<void> Run::finish_blocking() {
   report.device_id = device_->info().id;
   report.device_name = device_->info().name;
   report.device_driver = device_->info().driver;
-  std::tie(report.ms_median, report.ms_p95) = meter_->step_ms();
+  report.ms = meter_->step_ms();
   report.device_dry_fraction = meter_->device_dry_fraction();
   report.mean_queued_steps = runner_->mean_queued_steps();
   report.has_psnr = eval.n_views > 0;
