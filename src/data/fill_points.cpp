@@ -33,7 +33,8 @@ std::array<float, 3> to_world(const Camera& camera, const CameraPoint& p) {
 }
 
 // The points of one view's empty cells, appended to `out` as world positions. Returns its cells.
-uint64_t fill_view(const View& view, const PointCloud& points, uint64_t seed, std::vector<float>& out) {
+uint64_t fill_view(const View& view, const PointCloud& points, uint64_t seed,
+                   std::vector<float>& out) {
   const Camera& camera = view.camera;
   const double cell = static_cast<double>(std::max(camera.width, camera.height)) / kFillCells;
   const auto columns = static_cast<uint32_t>(std::max(1.0, camera.width / cell + 0.5));

@@ -125,8 +125,8 @@ void visit_options(Options& o, Visit&& visit) {
   visit("max_cap", o.max_cap, "most Gaussians", "--max-splats --cap-max");
   visit("init_num_pts", o.init_num_pts, "random points where the capture has none", "");
   visit("random", o.random, "start from random points, ignoring the capture's", "");
-  visit("init_fill", o.init_fill, "add gray points where most of what the photographs show has no point",
-        "");
+  visit("init_fill", o.init_fill,
+        "add gray points where most of what the photographs show has no point", "");
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");
   visit("morton_interval", o.morton_interval, "steps between reorderings; 0 = never", "");

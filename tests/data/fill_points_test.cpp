@@ -1,4 +1,5 @@
-// Fill points: only where most of what the photographs show has no point, and in front of their view.
+// Fill points: only where most of what the photographs show has no point, and in front of their
+// view.
 #include "data/fill_points.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,8 @@ View view_of_120_cells() {  // 12 x 10
 PointCloud points_in_cells(uint32_t n) {
   PointCloud points;
   for (uint32_t i = 0; i < n; ++i) {
-    const float u = 10.0f * static_cast<float>(i % 12) + 5, v = 10.0f * static_cast<float>(i / 12) + 5;
+    const float u = 10.0f * static_cast<float>(i % 12) + 5,
+                v = 10.0f * static_cast<float>(i / 12) + 5;
     points.positions.insert(points.positions.end(), {(u - 60) / 50, (v - 50) / 50, 2});
     points.colors.insert(points.colors.end(), {9, 9, 9});
   }
