@@ -166,25 +166,32 @@ ModelSnapshot read_model_later(const Model& model, uint64_t row_bound, bool with
 
 Control control_of(const ModelSnapshot& snapshot) { return snapshot.control.as<Control>(); }
 
-std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
-  const uint32_t rest_lanes = 3 * static_cast<uint32_t>(sh_rest_count(snapshot.max_sh_degree));
-  const uint32_t lanes = index < 3 ? static_cast<uint32_t>(kGeometryLanes) : rest_lanes;
-  if (!snapshot.tensors[index]) return {};
+uint64_t row_count(const ModelSnapshot& snapshot) {
   const uint64_t n = control_of(snapshot).counts.rows;
   if (n > snapshot.row_bound) {
     raise({ErrorCode::Internal,
            fmt::format("a snapshot of {} rows holds a model of {}", snapshot.row_bound, n)});
   }
-  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()), 0,
-                         n, lanes);
+  return n;
 }
 
-GaussianCloud cloud_of(const ModelSnapshot& snapshot) {
+std::vector<float> rows_of(const ModelSnapshot& snapshot, int index, uint64_t begin, uint64_t end) {
+  const uint32_t rest_lanes = 3 * static_cast<uint32_t>(sh_rest_count(snapshot.max_sh_degree));
+  const uint32_t lanes = index < 3 ? static_cast<uint32_t>(kGeometryLanes) : rest_lanes;
+  if (!snapshot.tensors[index]) return {};
+  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()),
+                         begin, end, lanes);
+}
+
+std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
+  return rows_of(snapshot, index, 0, row_count(snapshot));
+}
+
+GaussianCloud cloud_of(const ModelSnapshot& snapshot, uint64_t begin, uint64_t end) {
   GaussianCloud cloud;
   cloud.sh_degree = snapshot.max_sh_degree;
-  const std::vector<float> geometry = rows_of(snapshot, 0);
-  const uint64_t n = geometry.size() / kGeometryLanes;
-  for (uint64_t i = 0; i < n; ++i) {
+  const std::vector<float> geometry = rows_of(snapshot, 0, begin, end);
+  for (uint64_t i = 0; i < end - begin; ++i) {
     const float* row = geometry.data() + i * kGeometryLanes;
     cloud.means.insert(cloud.means.end(), row + kLaneMean, row + kLaneMean + 3);
     cloud.log_scales.insert(cloud.log_scales.end(), row + kLaneScale, row + kLaneScale + 3);
@@ -192,7 +199,7 @@ GaussianCloud cloud_of(const ModelSnapshot& snapshot) {
     cloud.opacities.push_back(row[kLaneOpacity]);
     cloud.sh0.insert(cloud.sh0.end(), row + kLaneSh0, row + kLaneSh0 + 3);
   }
-  cloud.sh_rest = rows_of(snapshot, 3);
+  cloud.sh_rest = rows_of(snapshot, 3, begin, end);
   return cloud;
 }
 

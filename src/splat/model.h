@@ -57,8 +57,10 @@ ModelSnapshot read_model_later(const Model& model, uint64_t row_bound, bool with
 
 /// The control record of a snapshot that is ready.
 Control control_of(const ModelSnapshot& snapshot);
-/// The rows [0, N) of a snapshot that is ready.
-GaussianCloud cloud_of(const ModelSnapshot& snapshot);
+/// N of a snapshot that is ready.
+uint64_t row_count(const ModelSnapshot& snapshot);
+/// Its rows [begin, end), end <= N.
+GaussianCloud cloud_of(const ModelSnapshot& snapshot, uint64_t begin, uint64_t end);
 /// Rows [0, N) of tensor `index` of a snapshot as [N, lanes], for hashing.
 std::vector<float> rows_of(const ModelSnapshot& snapshot, int index);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -12,6 +13,11 @@
 #include "train/view_renderer.h"
 
 namespace millrace {
+namespace {
+
+constexpr uint64_t kRowsAtOnce = 16384;  // of a model that is saved
+
+}  // namespace
 
 Publisher::Publisher(Setup setup, Device& device, const TrainObserver& observer)
     : setup_(std::move(setup)),
@@ -87,8 +93,22 @@ void Publisher::snapshot(uint32_t steps, ModelSnapshot snapshot) {
 
 Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   const TraceSpan span(trace_, TraceTrack::Phases, "save");
-  GaussianCloud cloud = cloud_of(snapshot);
-  const uint64_t n = cloud.count(), n_dropped = drop_non_finite_rows(cloud);
+  const uint64_t n = row_count(snapshot);
+  // Piece by piece, so that saving takes little memory beside the snapshot: first the count, then
+  // the rows.
+  const auto for_each_piece = [&](const auto& visit) -> Result<void> {
+    for (uint64_t begin = 0; begin < n; begin += kRowsAtOnce) {
+      GaussianCloud cloud = cloud_of(snapshot, begin, std::min(n, begin + kRowsAtOnce));
+      const uint64_t n_dropped = drop_non_finite_rows(cloud);
+      MILLRACE_TRY(visit(cloud, n_dropped));
+    }
+    return {};
+  };
+  uint64_t n_dropped = 0;
+  MILLRACE_TRY(for_each_piece([&](const GaussianCloud&, uint64_t dropped) -> Result<void> {
+    n_dropped += dropped;
+    return {};
+  }));
   if (n_dropped > 0) {
     report([this, n, n_dropped] {
       if (!observer_.warning) return;
@@ -96,9 +116,13 @@ Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
                                     n_dropped, n));
     });
   }
-  if (cloud.count() > 0) {
+  if (n > n_dropped) {
     const std::filesystem::path file = setup_.folder.ply(steps);
-    MILLRACE_TRY(write_gaussian_ply(file, cloud));
+    MILLRACE_ASSIGN(GaussianPlyWriter writer, GaussianPlyWriter::create(file, n - n_dropped,
+                                                                        snapshot.max_sh_degree));
+    MILLRACE_TRY(for_each_piece(
+        [&](const GaussianCloud& cloud, uint64_t) -> Result<void> { return writer.add(cloud); }));
+    MILLRACE_TRY(writer.finish());
     report([this, file] {
       ply_ = file;
       if (observer_.saved) observer_.saved(std::filesystem::absolute(file));
