@@ -13,8 +13,9 @@ namespace millrace {
 namespace {
 
 // Contact sheets show small pictures, so only small ones are kept.
+constexpr uint32_t kLongest = 640;
+
 Image8 thumbnail(const Image8& image) {
-  constexpr uint32_t kLongest = 640;
   const uint32_t longest = std::max(image.width, image.height);
   if (longest <= kLongest) return image;
   const auto scaled = [&](uint32_t side) {
@@ -80,6 +81,18 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
   Evaluation evaluation = scores.take();
   evaluation.result.seconds = seconds;
   return evaluation;
+}
+
+uint64_t scoring_bytes(const std::vector<View>& views) {
+  uint64_t most = 0, picture = 0;
+  for (const View& view : views) {
+    const uint64_t samples = uint64_t{3} * view.camera.width * view.camera.height;
+    // The photograph, and as float32 the render and the photograph; score_image() adds three.
+    const uint64_t scoring = samples + 5 * samples * sizeof(float);
+    most = std::max({most, scoring, load_view_bytes(view) + samples * sizeof(float)});
+    picture = std::max(picture, std::min(samples, uint64_t{3} * kLongest * kLongest));
+  }
+  return most + 2 * std::min(kContactRows, views.size()) * picture;
 }
 
 }  // namespace millrace

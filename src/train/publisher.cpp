@@ -71,6 +71,13 @@ Result<void> Publisher::make_room_blocking() {
   return {};
 }
 
+Result<void> Publisher::make_snapshot_room_blocking() {
+  std::unique_lock lock(mutex_);
+  device_.ledger().wait_blocking(lock, changed_, [this] { return n_waiting_snapshots_ == 0; },
+                                 {WaitReason::UserRead, "trainer.snapshot_backlog"});
+  return {};
+}
+
 void Publisher::rendered(const RenderedView& view) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - eval_begin_;
   if (view.view + 1 == setup_.eval_views.size()) evaluating_ = false;
@@ -88,7 +95,23 @@ void Publisher::rendered(const RenderedView& view) {
 }
 
 void Publisher::snapshot(uint32_t steps, ModelSnapshot snapshot) {
-  post([this, steps, snapshot = std::move(snapshot)] { return save(steps, snapshot); });
+  {
+    std::lock_guard lock(mutex_);
+    ++n_waiting_snapshots_;
+  }
+  post([this, steps, snapshot = std::move(snapshot)]() mutable {
+    // Saved or not (it may throw), the snapshot is gone before the next one is asked for.
+    struct Done {
+      Publisher& publisher;
+      ModelSnapshot& snapshot;
+      ~Done() {
+        snapshot = ModelSnapshot();
+        std::lock_guard lock(publisher.mutex_);
+        --publisher.n_waiting_snapshots_;
+      }
+    } const done{*this, snapshot};
+    return save(steps, snapshot);
+  });
 }
 
 Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
@@ -203,6 +226,12 @@ Result<void> Publisher::finish_blocking() {
                                    {WaitReason::UserRead, "trainer.publish"});
   }
   return deliver();
+}
+
+uint64_t saving_bytes(int sh_degree) {
+  const auto lanes = kGeometryLanes + 3 * static_cast<uint64_t>(sh_rest_count(sh_degree));
+  // The piece, its geometry before it is taken apart, and rows for the file with vectors' slack.
+  return 3 * kRowsAtOnce * lanes * sizeof(float);
 }
 
 }  // namespace millrace

@@ -40,6 +40,8 @@ class Publisher {
 
   /// Waits (reason UserRead) while more than Setup::most_waiting_bytes are waiting.
   Result<void> make_room_blocking();
+  /// Waits (reason UserRead) until every snapshot that was handed over is saved.
+  Result<void> make_snapshot_room_blocking();
   /// Takes the views of an evaluation in their order.
   void rendered(const RenderedView& view);
   void snapshot(uint32_t steps, ModelSnapshot snapshot);
@@ -80,6 +82,7 @@ class Publisher {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   uint64_t waiting_bytes_ = 0;
+  uint32_t n_waiting_snapshots_ = 0;
   uint32_t n_jobs_ = 0;
   std::vector<Report> reports_;
   Error error_;
@@ -92,5 +95,8 @@ class Publisher {
   std::unique_ptr<ViewScores> scores_;
   WorkerPool worker_{1};  // last: its thread uses all of the above
 };
+
+/// Host memory that saving a snapshot takes beside it.
+uint64_t saving_bytes(int sh_degree);
 
 }  // namespace millrace

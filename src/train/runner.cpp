@@ -19,7 +19,7 @@ namespace millrace {
 namespace {
 
 constexpr uint32_t kMaxRetries = 8;
-constexpr uint32_t kPrefetchSteps = 16;
+constexpr uint32_t kPrefetchSteps = Photographs::kMostAhead;
 
 const char* name_of(TransactionKind kind) {
   switch (kind) {
@@ -168,6 +168,7 @@ Result<void> Runner::record_blocking(uint64_t transaction) {
   pass_wait_place(WaitPlace::Trainer, device_);
   switch (kind_of(transaction)) {
     case TransactionKind::Snapshot:
+      if (sink_) MILLRACE_TRY(sink_->make_snapshot_room_blocking());
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
       pending.snapshot = snapshot_transaction(state_, pending.step, row_bound());
       break;

@@ -68,4 +68,9 @@ GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
   return cloud;
 }
 
+uint64_t initial_cloud_bytes(uint64_t n, int sh_degree) {
+  const auto floats = 14 + 3 * static_cast<uint64_t>(sh_rest_count(sh_degree));
+  return n * floats * sizeof(float);
+}
+
 }  // namespace millrace

@@ -25,4 +25,7 @@ FrameSize frame_size(const Camera& camera);
 /// (`note` says so). Log scale = log(init_scaling x sqrt(mean squared distance to the 3 nearest)).
 GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note);
 
+/// Host memory of the initial cloud of `n` points while it is made.
+uint64_t initial_cloud_bytes(uint64_t n, int sh_degree);
+
 }  // namespace millrace

@@ -65,6 +65,9 @@ class Run final : private RunSink {
 
   // RunSink: nothing of this counts as a step's time.
   Result<void> make_room_blocking() override { return publisher_->make_room_blocking(); }
+  Result<void> make_snapshot_room_blocking() override {
+    return publisher_->make_snapshot_room_blocking();
+  }
   void paused() override {
     meter_->leave_out();
     windows_->leave_out();
