@@ -2,6 +2,7 @@
 // a run says beforehand how much it takes.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "device/buffer_store.h"
@@ -12,7 +13,7 @@ namespace millrace {
 
 /// Buffers, blocks and staging are chosen as a device chooses them, and counted, but have no
 /// memory: what is uploaded is not read, kernels do not run, and a ticket has no value. A point has
-/// passed once it was waited for, so the caller decides how far the device lags behind. Not
+/// passed once it was waited for or pass() says so: the caller decides how far the device lags. Not
 /// thread-safe.
 class SizingDevice final : public Device {
  public:
@@ -32,9 +33,11 @@ class SizingDevice final : public Device {
   Point submit() override { return queued_; }
   Point poll() override { return passed_; }
   Result<void> wait_blocking(Point point, const WaitSite&) override {
-    passed_ = std::max(passed_, point);
+    pass(point);
     return {};
   }
+  /// Work up to `point` is taken to have run.
+  void pass(Point point) { passed_ = std::max(passed_, point); }
   WaitLedger& ledger() override { return ledger_; }
   MemoryStats memory() const override { return store_.stats(); }
   void limit_memory(uint64_t bytes) override { store_.set_limit(bytes); }

@@ -5,12 +5,6 @@
 #include <chrono>
 
 namespace millrace {
-namespace {
-
-constexpr uint32_t kPreloadAhead = 4;
-
-}  // namespace
-
 Photographs::Photographs(Device& device, const std::vector<View>& views,
                          const ImageLoaderOptions& loader, uint64_t budget_bytes,
                          uint32_t n_ahead)

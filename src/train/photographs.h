@@ -18,7 +18,7 @@ namespace millrace {
 class Photographs {
  public:
   /// Views asked for ahead of their turn, at most.
-  static constexpr uint32_t kMostAhead = 16;
+  static constexpr uint32_t kMostAhead = 16, kPreloadAhead = 4;
 
   /// `views`: the training views, in the order of the sampler's numbers. `n_ahead`: how many views
   /// that are not on the device are decoded before their turn.

@@ -27,13 +27,15 @@ namespace millrace {
 /// finish_blocking().
 class Publisher {
  public:
+  static constexpr uint64_t kMostWaitingBytes = 256u << 20;
+
   struct Setup {
     OutputFolder folder;
     std::vector<View> eval_views;                 // held out, in the order of RenderedView::view
     std::array<float, 3> background = {0, 0, 0};  // behind photographs with alpha
     double decode_delay_ms = 0;                   // tests: makes every decode slower
     uint32_t last_step = 0;                       // its renders are kept as files
-    uint64_t most_waiting_bytes = 256u << 20;     // of images that are not yet scored
+    uint64_t most_waiting_bytes = kMostWaitingBytes;  // of images that are not yet scored
   };
   /// `device` and `observer` must outlive the publisher.
   Publisher(Setup setup, Device& device, const TrainObserver& observer);
