@@ -10,9 +10,11 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "data/fill_points.h"
 #include "device/trace.h"
 #include "io/cameras_json.h"
+#include "train/memory_plan.h"
 #include "train/open_device.h"
 #include "train/output.h"
 #include "train/publisher.h"
@@ -21,12 +23,11 @@
 #include "train/scene.h"
 #include "train/state_hash.h"
 #include "train/step_windows.h"
+#include "train/train_memory.h"
 #include "train/trainer.h"
 
 namespace millrace {
 namespace {
-
-constexpr uint64_t kFirstInstanceCapacity = 1u << 20;
 
 /// Everything of one run.
 class Run final : private RunSink {
@@ -56,6 +57,10 @@ class Run final : private RunSink {
   }
   Result<void> save_trace();
   Result<void> load_blocking();
+  Result<void> open_dataset();
+  Result<void> plan_run();
+  Result<void> allocate();
+  Result<void> preload_blocking();
   void add_fill_points();
   OutputPlan output_plan() const;
   Result<void> train_blocking();
@@ -97,7 +102,7 @@ class Run final : private RunSink {
   }
 
   const TrainOptions given_;    // as asked for: what config.json holds
-  const TrainOptions options_;  // checked, with step counts scaled
+  TrainOptions options_;        // checked, with step counts scaled; from plan_run() on, as planned
   const TrainObserver& observer_;
   const std::atomic<bool>& stop_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -108,6 +113,9 @@ class Run final : private RunSink {
   SceneScale scale_;
   OutputFolder folder_;
   std::vector<View> train_views_, test_views_;
+  std::vector<FrameSize> sizes_, eval_sizes_;
+  MemoryPlan plan_;
+  uint64_t n_first_rows_ = 0;
   EditLog edits_;
   std::unique_ptr<Photographs> photographs_;
   std::unique_ptr<TrainState> state_;
@@ -140,6 +148,19 @@ Result<void> Run::load_blocking() {
     if (edit.stop) last_step_ = std::min(last_step_, edit.step);
   }
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "load");
+  MILLRACE_TRY(open_dataset());
+  MILLRACE_TRY(plan_run());
+  MILLRACE_TRY(allocate());
+  MILLRACE_TRY(preload_blocking());
+  // The capture has proved usable: from here on an earlier run in the folder gives way.
+  remove_earlier_run(folder_);
+  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
+  std::vector<NamedCamera> named;
+  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
+  return write_cameras_json(folder_.cameras(), named);
+}
+
+Result<void> Run::open_dataset() {
   MILLRACE_ASSIGN(folder_,
                   open_output_folder(options_.output, options_.dataset, options_.overwrite));
   MILLRACE_ASSIGN(device_, open_training_device(options_.device, options_.threads));
@@ -158,72 +179,95 @@ Result<void> Run::load_blocking() {
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
   if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
-  std::string cloud_note;
-  const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
-  if (!cloud_note.empty()) note(cloud_note);
+  return {};
+}
+
+// Before anything large is allocated: what the run will take, and what it must do without.
+Result<void> Run::plan_run() {
+  const DeviceInfo& device = device_->info();
+  const MemoryStats memory = device_->memory();
+  const Schedule schedule(options_, scale_, &edits_);
+  const OutputPlan outputs = output_plan();
+  const PlanInputs inputs = {.options = options_,
+                             .schedule = schedule,
+                             .train_views = train_views_,
+                             .eval_views = test_views_,
+                             .n_points = dataset_.points.count(),
+                             .saves = outputs.saves,
+                             .evals = outputs.evals,
+                             .shares_host_memory = device.threads > 0 || device.software,
+                             .stages_in_its_pool = device.threads > 0,
+                             .device_bytes = device.memory_bytes,
+                             .staging_bytes = memory.staging_bytes,
+                             .resident_bytes = resident_host_bytes(),
+                             .available_bytes = available_host_bytes()};
+  MILLRACE_ASSIGN(plan_, plan_memory(inputs));
+  options_.max_cap = std::min(options_.max_cap, plan_.max_cap);
+  edits_.limit_max_cap(plan_.max_cap);
+  options_.image_cache_bytes = plan_.image_cache_bytes;
+  options_.instance_budget = plan_.instance_budget;
+  device_->limit_memory(plan_.device_limit_bytes);
+  if (observer_.planned) observer_.planned(plan_);
+  return {};
+}
+
+Result<void> Run::allocate() {
   state_ = std::make_unique<TrainState>();
-  const uint64_t room = std::min(std::max<uint64_t>(2 * cloud.count(), 1u << 16),
-                                 std::max(options_.max_cap, cloud.count()));
-  state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), room);
+  {
+    std::string cloud_note;
+    const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
+    if (!cloud_note.empty()) note(cloud_note);
+    const uint64_t rows = std::max(plan_.row_capacity, cloud.count());
+    state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), rows);
+    n_first_rows_ = cloud.count();
+  }
   dataset_.points = PointCloud();
   std::vector<CameraRecord> cameras;
-  std::vector<FrameSize> sizes, eval_sizes, all_sizes;
+  std::vector<FrameSize> all_sizes;
   for (const std::vector<View>* views : {&train_views_, &test_views_}) {
     for (const View& view : *views) {
       cameras.push_back(make_camera_record(view.camera, kNearPlane * scale_.normaliser));
-      (views == &train_views_ ? sizes : eval_sizes).push_back(frame_size(view.camera));
+      (views == &train_views_ ? sizes_ : eval_sizes_).push_back(frame_size(view.camera));
       all_sizes.push_back(frame_size(view.camera));
     }
   }
   state_->cameras = make_camera_table(*device_, cameras);
-  Workspace& workspace = state_->workspace;
-  workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
-  workspace.pixels =
-      make_pixel_buffers(*device_, all_sizes, /*with_gradients=*/true, /*with_depth=*/false);
-  uint64_t n_instances = std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count());
-  if (options_.instance_budget > 0) {
-    n_instances = std::min(n_instances, options_.instance_budget / instance_bytes(true));
-  }
-  workspace.instances = make_instance_buffers(*device_, n_instances, workspace.pixels.n_tiles,
-                                              /*with_gradients=*/true);
-  state_->refinement = make_mcmc_scratch(state_->model);
+  make_working_memory(*state_, all_sizes, first_instance_capacity(n_first_rows_, options_));
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
   }
+  return {};
+}
 
+Result<void> Run::preload_blocking() {
   ImageLoaderOptions loader;
   loader.background = options_.bg_color;
   loader.artificial_delay_ms = options_.test_decode_delay_ms;
-  photographs_ =
-      std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes);
-  publisher_ =
-      std::make_unique<Publisher>(Publisher::Setup{.folder = folder_,
-                                                   .eval_views = test_views_,
-                                                   .background = options_.bg_color,
-                                                   .decode_delay_ms = options_.test_decode_delay_ms,
-                                                   .last_step = last_step_},
-                                  *device_, observer_);
+  photographs_ = std::make_unique<Photographs>(*device_, train_views_, loader,
+                                               options_.image_cache_bytes, plan_.n_ahead);
+  publisher_ = std::make_unique<Publisher>(
+      Publisher::Setup{.folder = folder_,
+                       .eval_views = test_views_,
+                       .background = options_.bg_color,
+                       .decode_delay_ms = options_.test_decode_delay_ms,
+                       .last_step = last_step_,
+                       .most_waiting_bytes = plan_.most_waiting_bytes},
+      *device_, observer_);
   runner_ =
-      std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes, &edits_);
-  runner_->plan_outputs(output_plan(), eval_sizes, this);
+      std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes_, &edits_);
+  runner_->plan_outputs(output_plan(), eval_sizes_, this);
   meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
   windows_ = std::make_unique<StepWindows>(*device_, options_.iterations);
 
-  ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes.size()));
+  ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes_.size()));
   std::vector<uint32_t> first_views;
   for (uint32_t step = 0; step < std::min<uint32_t>(32, options_.iterations); ++step) {
     const uint32_t view = sampler.view_of(step);
     const bool known = std::find(first_views.begin(), first_views.end(), view) != first_views.end();
     if (!known) first_views.push_back(view);
   }
-  MILLRACE_TRY(photographs_->preload_blocking(first_views, observer_.images_loading, &stop_));
-  // The capture has proved usable: from here on an earlier run in the folder gives way.
-  remove_earlier_run(folder_);
-  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
-  std::vector<NamedCamera> named;
-  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
-  return write_cameras_json(folder_.cameras(), named);
+  return photographs_->preload_blocking(first_views, observer_.images_loading, &stop_);
 }
 
 void Run::add_fill_points() {
@@ -359,6 +403,7 @@ Result<void> Run::finish_blocking() {
   getrusage(RUSAGE_SELF, &usage);
   report.host_peak_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   report.memory = device_->memory();
+  report.plan = plan_;
   report.steady_waits_per_step = meter_->steady_waits_per_step();
   report.pacing_per_step = meter_->pacing_per_step();
   report.waits = device_->ledger().records();
