@@ -22,6 +22,8 @@ constexpr double kShareOfAvailable = 0.95;
 constexpr uint64_t kMostBandsPlanned = 16;
 constexpr uint64_t kLeastInstances = 1u << 16;
 constexpr uint64_t kLeastCap = 1000;
+// Of the device's memory, kept free: which blocks are free at a time is not the same in every run.
+constexpr uint64_t kSparePart = 64;
 // The photograph cache holds at least two targets and two decoded photographs.
 constexpr uint64_t kLeastCached = 4;
 
@@ -66,6 +68,10 @@ class Planner {
   bool shrink_cap();
   uint64_t least_instances(uint64_t max_cap) const;
   uint64_t host_bytes(const RunSizes& sizes) const;
+  /// With what bands would take and some to spare.
+  static uint64_t device_need(const RunSizes& sizes) {
+    return sizes.device_peak_bytes + sizes.band_bytes + sizes.device_peak_bytes / kSparePart;
+  }
   Error does_not_fit();
   MemoryPlan result();
   void add_lines(const RunSizes& sizes, MemoryPlan* plan) const;
@@ -90,7 +96,7 @@ uint64_t Planner::host_bytes(const RunSizes& s) const {
 
 bool Planner::fits(const MemorySettings& settings) {
   const RunSizes sizes = size_run(inputs_, settings);
-  const uint64_t device = sizes.device_peak_bytes + sizes.band_bytes;
+  const uint64_t device = device_need(sizes);
   const uint64_t host = host_bytes(sizes) + (inputs_.shares_host_memory ? device : 0);
   return host <= ram_ && device <= vram_;
 }
@@ -172,7 +178,7 @@ bool Planner::shrink_cap() {
 
 Error Planner::does_not_fit() {
   const RunSizes s = size_run(inputs_, settings_);
-  const uint64_t device = s.device_peak_bytes + s.band_bytes;
+  const uint64_t device = device_need(s);
   const uint64_t host = host_bytes(s) + (inputs_.shares_host_memory ? device : 0);
   const bool ram_binds = host > ram_;
   const char* flag = ram_binds ? "--ram-budget" : "--vram-budget";
@@ -257,7 +263,7 @@ MemoryPlan Planner::result() {
   // Frames may need more instances than is expected: they get what is left, bands apart.
   plan.instance_budget = settings_.instance_budget;
   if (plan.device_limit_bytes != UINT64_MAX) {
-    const uint64_t spare = left(plan.device_limit_bytes, s.device_peak_bytes + s.band_bytes);
+    const uint64_t spare = left(plan.device_limit_bytes, device_need(s));
     const uint64_t most =
         added(s.n_instances * instance_bytes(/*with_gradients=*/true), spare / 16 * 15);
     plan.instance_budget =

@@ -61,9 +61,10 @@ class RunInSmall {
   uint32_t n_bands_ = 1;
   struct Queued {
     Point point;
-    Tensor step, target;
+    Tensor step;
   };
   std::deque<Queued> queued_;
+  std::deque<Tensor> pinned_;  // targets of frames in flight, and of refused ones to be repeated
   RunSizes out_;
 };
 
@@ -146,7 +147,9 @@ void RunInSmall::frame(bool trains) {
     eval_transaction(state_, in);
   }
   read_later(state_.model.control);
-  queued_.push_back({device_.submit(), in.step, in.target});
+  queued_.push_back({device_.submit(), in.step});
+  pinned_.push_back(in.target);
+  if (pinned_.size() > 2 * (kRunAhead + 1)) pinned_.pop_front();
 }
 
 void RunInSmall::refine() {

@@ -61,6 +61,16 @@ void Publisher::report(Report report) {
   reports_.push_back(std::move(report));
 }
 
+bool Publisher::has_room() {
+  std::lock_guard lock(mutex_);
+  return waiting_bytes_ <= setup_.most_waiting_bytes;
+}
+
+bool Publisher::has_snapshot_room() {
+  std::lock_guard lock(mutex_);
+  return n_waiting_snapshots_ == 0;
+}
+
 Result<void> Publisher::make_room_blocking() {
   if (!evaluating_) eval_begin_ = std::chrono::steady_clock::now();
   evaluating_ = true;

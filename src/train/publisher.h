@@ -40,6 +40,9 @@ class Publisher {
   /// `device` and `observer` must outlive the publisher.
   Publisher(Setup setup, Device& device, const TrainObserver& observer);
 
+  /// Whether make_room_blocking() would wait, and make_snapshot_room_blocking().
+  bool has_room();
+  bool has_snapshot_room();
   /// Waits (reason UserRead) while more than Setup::most_waiting_bytes are waiting.
   Result<void> make_room_blocking();
   /// Waits (reason UserRead) until every snapshot that was handed over is saved.

@@ -69,27 +69,34 @@ class Run final : private RunSink {
   void rescue_model_blocking();
 
   // RunSink: nothing of this counts as a step's time.
-  Result<void> make_room_blocking() override { return publisher_->make_room_blocking(); }
+  Result<void> make_room_blocking() override {
+    const bool waits = !publisher_->has_room();
+    MILLRACE_TRY(publisher_->make_room_blocking());
+    if (waits) leave_out();
+    return {};
+  }
   Result<void> make_snapshot_room_blocking() override {
-    return publisher_->make_snapshot_room_blocking();
+    const bool waits = !publisher_->has_snapshot_room();
+    MILLRACE_TRY(publisher_->make_snapshot_room_blocking());
+    if (waits) leave_out();
+    return {};
   }
-  void paused() override {
-    meter_->leave_out();
-    windows_->leave_out();
-  }
+  void paused() override { leave_out(); }
   Result<void> deliver() override { return publisher_->deliver(); }
   void rendered(const RenderedView& view) override {
-    meter_->leave_out();
-    windows_->leave_out();
+    leave_out();
     publisher_->rendered(view);
   }
   void snapshot(uint32_t steps, ModelSnapshot snapshot) override {
-    meter_->leave_out();
-    windows_->leave_out();
+    leave_out();
     saved_step_ = steps;
     publisher_->snapshot(steps, std::move(snapshot));
   }
 
+  void leave_out() {
+    meter_->leave_out();
+    windows_->leave_out();
+  }
   void on_step(const StepMetrics& metrics);
   void say_saved(const std::filesystem::path& path) {
     if (observer_.saved) observer_.saved(std::filesystem::absolute(path));

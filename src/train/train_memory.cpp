@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kFirstRows = 1u << 16;
-constexpr uint64_t kFirstInstances = 1u << 20;
+constexpr uint64_t kFirstInstances = 1u << 19;
 constexpr uint64_t kInstancesPerRow = 4;
 
 // What rows for `rows` of a model like `model` take.
