@@ -108,8 +108,8 @@ struct MemoryStats {
   uint64_t peak_in_use_bytes = 0;
   uint64_t reserved_bytes = 0;  // in use, in the pool, and staging
   uint64_t peak_reserved_bytes = 0;
-  uint64_t limit_bytes = 0;     // of the pool and, where they share memory with it, staging
-  uint64_t staging_bytes = 0;   // host memory that transfers go through, now
+  uint64_t limit_bytes = 0;    // of the pool and, where they share memory with it, staging
+  uint64_t staging_bytes = 0;  // host memory that transfers go through, now
   struct Kind {
     std::string label;
     uint64_t bytes = 0;

@@ -51,8 +51,8 @@ class ViewScores {
   std::set<std::filesystem::path> files_;
 };
 
-/// Host memory that ViewScores and its caller take to score views, beside the render's ticket: while
-/// one view is scored, and for the pictures that are kept.
+/// Host memory that ViewScores and its caller take to score views, beside the render's ticket:
+/// while one view is scored, and for the pictures that are kept.
 uint64_t scoring_bytes(const std::vector<View>& views);
 
 /// Renders and scores every view; writes renders/ as 16-bit PNG if `folder` is given. The queue

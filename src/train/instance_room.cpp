@@ -55,8 +55,8 @@ Result<void> InstanceRoom::grow_blocking(uint64_t capacity) {
   InstanceBuffers& instances = workspace_.instances;
   if (capacity <= instances.capacity) return {};
   instances = InstanceBuffers();  // first, so that both are never held
-  MILLRACE_TRY(make_device_room_blocking(
-      device_, instance_room_bytes(capacity, workspace_.pixels.n_tiles)));
+  MILLRACE_TRY(
+      make_device_room_blocking(device_, instance_room_bytes(capacity, workspace_.pixels.n_tiles)));
   instances = make_instance_buffers(device_, capacity, workspace_.pixels.n_tiles, true);
   return {};
 }

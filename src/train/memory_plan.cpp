@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/host_memory.h"
 #include "train/memory_sizing.h"
 #include "train/memory_text.h"
 #include "train/target_cache.h"
@@ -42,8 +43,7 @@ uint64_t largest_that_fits(uint64_t low, uint64_t high, const std::function<bool
 
 class Planner {
  public:
-  explicit Planner(const PlanInputs& inputs)
-      : inputs_(inputs), options_(inputs.options) {
+  explicit Planner(const PlanInputs& inputs) : inputs_(inputs), options_(inputs.options) {
     const uint64_t has = added(inputs.available_bytes, inputs.resident_bytes);
     ram_ = has == UINT64_MAX ? has
                              : static_cast<uint64_t>(kShareOfAvailable * static_cast<double>(has));
@@ -109,15 +109,15 @@ bool Planner::shrink_cache() {
   }
   const uint64_t asked = settings_.image_cache_bytes;
   const uint64_t most = std::min(total, asked);
-  const uint64_t least =
-      std::min(most, kLeastCached * largest_target_bytes(inputs_.train_views));
+  const uint64_t least = std::min(most, kLeastCached * largest_target_bytes(inputs_.train_views));
   const auto fits_with = [&](uint64_t bytes) {
     settings_.image_cache_bytes = bytes;
     return fits(settings_);
   };
   if (fits_with(asked)) {
-    gave_up_.push_back("reading ahead: fewer photographs are decoded ahead, and views are scored "
-                       "before more are rendered");
+    gave_up_.push_back(
+        "reading ahead: fewer photographs are decoded ahead, and views are scored "
+        "before more are rendered");
     return true;
   }
   const bool enough = fits_with(least);
@@ -151,9 +151,10 @@ bool Planner::shrink_instances() {
   const uint64_t instances = enough ? largest_that_fits(least, most, fits_with) : least;
   settings_.instance_budget = instances * kBytes;
   if (instances < most) {
-    gave_up_.push_back(fmt::format(
-        "instances: room for {} ({}) of some {}; larger frames are drawn in bands, to the same bits",
-        instances, memory_text(instances * kBytes), most));
+    gave_up_.push_back(
+        fmt::format("instances: room for {} ({}) of some {}; larger frames are drawn in bands, to "
+                    "the same bits",
+                    instances, memory_text(instances * kBytes), most));
   }
   return enough;
 }
@@ -185,17 +186,17 @@ Error Planner::does_not_fit() {
   const bool is_asked = (ram_binds ? options_.ram_budget : options_.vram_budget) > 0 &&
                         (ram_binds ? options_.ram_budget == ram_ : options_.vram_budget == vram_);
   const std::string have = memory_text(ram_binds ? ram_ : vram_);
-  return {ErrorCode::OutOfMemory,
-          fmt::format(
-              "this run needs at least {} of {} memory, with the smallest photograph cache, room "
-              "for instances and number of Gaussians ({}), and {}. Train at a smaller size (-r 2 "
-              "or --max-width), evaluate on fewer views, {}",
-              memory_text(ram_binds ? host : device),
-              ram_binds ? (inputs_.shares_host_memory ? "the machine's" : "host") : "device",
-              settings_.max_cap,
-              is_asked ? fmt::format("{} allows {}", flag, have)
-                       : fmt::format("{} can be had", have),
-              is_asked ? fmt::format("or raise {}.", flag) : std::string("or free memory."))};
+  return {
+      ErrorCode::OutOfMemory,
+      fmt::format(
+          "this run needs at least {} of {} memory, with the smallest photograph cache, room "
+          "for instances and number of Gaussians ({}), and {}. Train at a smaller size (-r 2 "
+          "or --max-width), evaluate on fewer views, {}",
+          memory_text(ram_binds ? host : device),
+          ram_binds ? (inputs_.shares_host_memory ? "the machine's" : "host") : "device",
+          settings_.max_cap,
+          is_asked ? fmt::format("{} allows {}", flag, have) : fmt::format("{} can be had", have),
+          is_asked ? fmt::format("or raise {}.", flag) : std::string("or free memory."))};
 }
 
 Result<MemoryPlan> Planner::plan() {
@@ -273,6 +274,16 @@ MemoryPlan Planner::result() {
 }
 
 }  // namespace
+
+void set_machine(PlanInputs* inputs, const Device& device) {
+  const DeviceInfo& info = device.info();
+  inputs->shares_host_memory = info.threads > 0 || info.software;
+  inputs->stages_in_its_pool = info.threads > 0;
+  inputs->device_bytes = info.memory_bytes;
+  inputs->staging_bytes = device.memory().staging_bytes;
+  inputs->resident_bytes = resident_host_bytes();
+  inputs->available_bytes = available_host_bytes();
+}
 
 Result<MemoryPlan> plan_memory(const PlanInputs& inputs) { return Planner(inputs).plan(); }
 

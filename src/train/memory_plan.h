@@ -15,8 +15,8 @@ namespace millrace {
 
 /// What a plan is made from.
 struct PlanInputs {
-  const TrainOptions& options;          // checked
-  const Schedule& schedule;             // with the edits of the run
+  const TrainOptions& options;  // checked
+  const Schedule& schedule;     // with the edits of the run
   const std::vector<View>& train_views;
   const std::vector<View>& eval_views;  // held out
   uint64_t n_points = 0;                // that the run may begin with
@@ -27,9 +27,12 @@ struct PlanInputs {
   uint64_t device_bytes = 0;        // that it has
   uint64_t staging_bytes = 0;       // host memory that it transfers through
   // The host.
-  uint64_t resident_bytes = 0;          // that the process has now
-  uint64_t available_bytes = 0;         // that it may take beside that
+  uint64_t resident_bytes = 0;   // that the process has now
+  uint64_t available_bytes = 0;  // that it may take beside that
 };
+
+/// Fills in what is known of the device and of the host as they are now.
+void set_machine(PlanInputs* inputs, const Device& device);
 
 struct MemoryLine {
   std::string name;

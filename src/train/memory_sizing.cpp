@@ -90,8 +90,8 @@ RunSizes RunInSmall::run_blocking() {
   out_.device_peak_bytes = device_.memory().peak_reserved_bytes;
   if (n_bands_ == 1) {
     SizingDevice bands(0);
-    const BandBuffers buffers = make_band_buffers(bands, state_.model.row_capacity,
-                                                  state_.workspace.pixels.n_tiles);
+    const BandBuffers buffers =
+        make_band_buffers(bands, state_.model.row_capacity, state_.workspace.pixels.n_tiles);
     out_.band_bytes = bands.memory().reserved_bytes;
   }
   size_host(snapshot);
@@ -199,9 +199,8 @@ void RunInSmall::size_host(uint64_t snapshot) {
   // A host that computes for the device gains nothing by letting views wait for it.
   const uint64_t waiting = inputs_.shares_host_memory ? image : Publisher::kMostWaitingBytes;
   out_.most_waiting_bytes = settings_.is_frugal ? 0 : waiting;
-  const uint64_t n_images =
-      std::min<uint64_t>(inputs_.eval_views.size(),
-                         image > 0 ? out_.most_waiting_bytes / image + 1 + kRunAhead : 0);
+  const uint64_t n_images = std::min<uint64_t>(
+      inputs_.eval_views.size(), image > 0 ? out_.most_waiting_bytes / image + 1 + kRunAhead : 0);
   // Snapshots close to each other are recorded before the first has come.
   uint64_t n_snapshots = 1;
   const std::vector<uint32_t>& saves = inputs_.saves;

@@ -31,7 +31,7 @@ struct RunSizes {
   uint64_t output_bytes = 0;  // evaluation and saving
   bool decodes_in_training = false;
   // What follows from the settings.
-  uint64_t n_rows = 0;      // at most
+  uint64_t n_rows = 0;       // at most
   uint64_t n_instances = 0;  // room for
   uint64_t row_capacity = 0;
   uint64_t most_waiting_bytes = 0;

@@ -53,7 +53,8 @@ std::vector<std::string> plan_text(const MemoryPlan& plan) {
 ordered_json to_json(const MemoryPlan& plan) {
   ordered_json lines = ordered_json::array();
   for (const MemoryLine& line : plan.lines) {
-    lines.push_back({{"what", line.name}, {"host", line.host_bytes}, {"device", line.device_bytes}});
+    lines.push_back(
+        {{"what", line.name}, {"host", line.host_bytes}, {"device", line.device_bytes}});
   }
   return {{"host", plan.host_bytes},
           {"device", plan.device_bytes},

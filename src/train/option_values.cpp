@@ -129,7 +129,7 @@ std::string expected_form(std::string_view key, uint32_t) {
 }
 std::string expected_form(std::string_view key, uint64_t) {
   return is_bytes_key(key) ? "a number of bytes such as 4294967296, 512M or 4G"
-                                 : "a whole number from 0 up";
+                           : "a whole number from 0 up";
 }
 std::string expected_form(std::string_view, double) { return "a number"; }
 std::string expected_form(std::string_view, const std::string&) { return "text"; }

@@ -6,8 +6,7 @@
 
 namespace millrace {
 Photographs::Photographs(Device& device, const std::vector<View>& views,
-                         const ImageLoaderOptions& loader, uint64_t budget_bytes,
-                         uint32_t n_ahead)
+                         const ImageLoaderOptions& loader, uint64_t budget_bytes, uint32_t n_ahead)
     : device_(device), targets_(views, budget_bytes), n_views_(views.size()), n_ahead_(n_ahead) {
   ImageLoaderOptions options = loader;
   options.cache_bytes = targets_.decoded_budget_bytes();

@@ -293,7 +293,8 @@ Result<void> Runner::recover_blocking(const Control& control) {
     room_.note_refused_frame(refused.view, refused.n_bands, gate.need_instances,
                              control.counts.rows);
   }
-  if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room_blocking(gate.need_rows));
+  if (gate.need_rows > state_.model.row_capacity)
+    MILLRACE_TRY(ensure_row_room_blocking(gate.need_rows));
   accepted_rows_ = control.counts.rows;
   // Everything recorded since was refused too. The queue is in order, so the reopening comes after
   // all of it.

@@ -7,17 +7,16 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <set>
 
 #include "base/file.h"
-#include "base/host_memory.h"
-#include "data/fill_points.h"
 #include "device/trace.h"
 #include "io/cameras_json.h"
 #include "train/memory_plan.h"
 #include "train/open_device.h"
 #include "train/output.h"
+#include "train/output_plan.h"
 #include "train/publisher.h"
+#include "train/recent_psnr.h"
 #include "train/run_meter.h"
 #include "train/runner.h"
 #include "train/scene.h"
@@ -61,8 +60,6 @@ class Run final : private RunSink {
   Result<void> plan_run();
   Result<void> allocate();
   Result<void> preload_blocking();
-  void add_fill_points();
-  OutputPlan output_plan() const;
   Result<void> train_blocking();
   Result<void> finish_blocking();
   Result<void> save_now_blocking();
@@ -108,8 +105,8 @@ class Run final : private RunSink {
     if (observer_.warning) observer_.warning(text);
   }
 
-  const TrainOptions given_;    // as asked for: what config.json holds
-  TrainOptions options_;        // checked, with step counts scaled; from plan_run() on, as planned
+  const TrainOptions given_;  // as asked for: what config.json holds
+  TrainOptions options_;      // checked, with step counts scaled; from plan_run() on, as planned
   const TrainObserver& observer_;
   const std::atomic<bool>& stop_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -122,7 +119,6 @@ class Run final : private RunSink {
   std::vector<View> train_views_, test_views_;
   std::vector<FrameSize> sizes_, eval_sizes_;
   MemoryPlan plan_;
-  uint64_t n_first_rows_ = 0;
   EditLog edits_;
   std::unique_ptr<Photographs> photographs_;
   std::unique_ptr<TrainState> state_;
@@ -130,7 +126,7 @@ class Run final : private RunSink {
   std::unique_ptr<Publisher> publisher_;
   std::unique_ptr<RunMeter> meter_;
   std::unique_ptr<StepWindows> windows_;
-  std::vector<float> recent_mse_;
+  RecentPsnr recent_psnr_;
   uint32_t last_step_ = 0;   // at which the run ends
   int64_t saved_step_ = -1;  // of the last snapshot
   TrainSummary summary_;
@@ -185,29 +181,23 @@ Result<void> Run::open_dataset() {
   for (const std::string& text : dataset_.notes) note(text);
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
-  if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
+  const std::string fill_note = add_fill_points(dataset_, options_);
+  if (!fill_note.empty()) note(fill_note);
   return {};
 }
 
 // Before anything large is allocated: what the run will take, and what it must do without.
 Result<void> Run::plan_run() {
-  const DeviceInfo& device = device_->info();
-  const MemoryStats memory = device_->memory();
   const Schedule schedule(options_, scale_, &edits_);
-  const OutputPlan outputs = output_plan();
-  const PlanInputs inputs = {.options = options_,
-                             .schedule = schedule,
-                             .train_views = train_views_,
-                             .eval_views = test_views_,
-                             .n_points = dataset_.points.count(),
-                             .saves = outputs.saves,
-                             .evals = outputs.evals,
-                             .shares_host_memory = device.threads > 0 || device.software,
-                             .stages_in_its_pool = device.threads > 0,
-                             .device_bytes = device.memory_bytes,
-                             .staging_bytes = memory.staging_bytes,
-                             .resident_bytes = resident_host_bytes(),
-                             .available_bytes = available_host_bytes()};
+  const OutputPlan outputs = planned_outputs(options_, edits_, last_step_);
+  PlanInputs inputs = {.options = options_,
+                       .schedule = schedule,
+                       .train_views = train_views_,
+                       .eval_views = test_views_,
+                       .n_points = dataset_.points.count(),
+                       .saves = outputs.saves,
+                       .evals = outputs.evals};
+  set_machine(&inputs, *device_);
   MILLRACE_ASSIGN(plan_, plan_memory(inputs));
   options_.max_cap = std::min(options_.max_cap, plan_.max_cap);
   edits_.limit_max_cap(plan_.max_cap);
@@ -220,13 +210,14 @@ Result<void> Run::plan_run() {
 
 Result<void> Run::allocate() {
   state_ = std::make_unique<TrainState>();
+  uint64_t n_rows = 0;
   {
     std::string cloud_note;
     const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
     if (!cloud_note.empty()) note(cloud_note);
     const uint64_t rows = std::max(plan_.row_capacity, cloud.count());
     state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), rows);
-    n_first_rows_ = cloud.count();
+    n_rows = cloud.count();
   }
   dataset_.points = PointCloud();
   std::vector<CameraRecord> cameras;
@@ -239,7 +230,7 @@ Result<void> Run::allocate() {
     }
   }
   state_->cameras = make_camera_table(*device_, cameras);
-  make_working_memory(*state_, all_sizes, first_instance_capacity(n_first_rows_, options_));
+  make_working_memory(*state_, all_sizes, first_instance_capacity(n_rows, options_));
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
@@ -253,17 +244,17 @@ Result<void> Run::preload_blocking() {
   loader.artificial_delay_ms = options_.test_decode_delay_ms;
   photographs_ = std::make_unique<Photographs>(*device_, train_views_, loader,
                                                options_.image_cache_bytes, plan_.n_ahead);
-  publisher_ = std::make_unique<Publisher>(
-      Publisher::Setup{.folder = folder_,
-                       .eval_views = test_views_,
-                       .background = options_.bg_color,
-                       .decode_delay_ms = options_.test_decode_delay_ms,
-                       .last_step = last_step_,
-                       .most_waiting_bytes = plan_.most_waiting_bytes},
-      *device_, observer_);
+  publisher_ =
+      std::make_unique<Publisher>(Publisher::Setup{.folder = folder_,
+                                                   .eval_views = test_views_,
+                                                   .background = options_.bg_color,
+                                                   .decode_delay_ms = options_.test_decode_delay_ms,
+                                                   .last_step = last_step_,
+                                                   .most_waiting_bytes = plan_.most_waiting_bytes},
+                                  *device_, observer_);
   runner_ =
       std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes_, &edits_);
-  runner_->plan_outputs(output_plan(), eval_sizes_, this);
+  runner_->plan_outputs(planned_outputs(options_, edits_, last_step_), eval_sizes_, this);
   meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
   windows_ = std::make_unique<StepWindows>(*device_, options_.iterations);
 
@@ -277,37 +268,19 @@ Result<void> Run::preload_blocking() {
   return photographs_->preload_blocking(first_views, observer_.images_loading, &stop_);
 }
 
-void Run::add_fill_points() {
-  PointCloud& points = dataset_.points;
-  if (points.count() >= options_.max_cap) return;
-  const uint64_t room = std::min(points.count(), options_.max_cap - points.count());
-  const PointCloud fill = draw_fill_points(dataset_.views, points, room, options_.seed);
-  if (fill.count() == 0) return;
-  note(fmt::format("added {} points where photographs show none of the capture's {} (--init-fill)",
-                   fill.count(), points.count()));
-  points.positions.insert(points.positions.end(), fill.positions.begin(), fill.positions.end());
-  points.colors.insert(points.colors.end(), fill.colors.begin(), fill.colors.end());
-}
-
 void Run::on_step(const StepMetrics& metrics) {
   meter_->step(metrics.step);
   windows_->step(metrics);
   summary_.steps = metrics.step + 1;
   summary_.gaussians = metrics.rows;
   if (!observer_.step) return;
-  constexpr size_t kWindow = 50;
-  if (recent_mse_.size() == kWindow) recent_mse_.erase(recent_mse_.begin());
-  recent_mse_.push_back(metrics.mse);
   StepProgress progress;
   progress.step = metrics.step;
   progress.iterations = options_.iterations;
   progress.loss = metrics.loss;
   progress.l1 = metrics.l1;
   progress.ssim = metrics.ssim;
-  double mse = 0;
-  for (const float value : recent_mse_) mse += value;
-  progress.train_psnr =
-      -10 * std::log10(std::max(mse / static_cast<double>(recent_mse_.size()), 1e-10));
+  progress.train_psnr = recent_psnr_.with(metrics.mse);
   progress.gaussians = metrics.rows;
   progress.instances = metrics.instances;
   progress.steps_per_second = meter_->recent_steps_per_second();
@@ -315,25 +288,6 @@ void Run::on_step(const StepMetrics& metrics) {
     progress.eta_seconds = (options_.iterations - metrics.step - 1) / progress.steps_per_second;
   }
   observer_.step(progress);
-}
-
-// What the run shows while it goes on; the state at its end always.
-OutputPlan Run::output_plan() const {
-  std::set<uint32_t> evals(options_.eval_steps.begin(), options_.eval_steps.end());
-  std::set<uint32_t> saves(options_.save_steps.begin(), options_.save_steps.end());
-  for (const Edit& edit : edits_.edits()) {
-    if (edit.eval) evals.insert(edit.step);
-    if (edit.save) saves.insert(edit.step);
-  }
-  OutputPlan plan;
-  for (std::set<uint32_t>* steps : {&evals, &saves}) {
-    steps->insert(last_step_);
-    if (last_step_ > 0) steps->erase(0);
-    steps->erase(steps->upper_bound(last_step_), steps->end());
-  }
-  plan.evals.assign(evals.begin(), evals.end());
-  plan.saves.assign(saves.begin(), saves.end());
-  return plan;
 }
 
 Result<void> Run::train_blocking() {

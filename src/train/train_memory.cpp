@@ -64,8 +64,7 @@ Result<void> make_device_room_blocking(Device& device, uint64_t bytes) {
 Result<void> grow_row_room_blocking(TrainState& state, uint64_t rows, uint64_t max_cap) {
   Model& model = state.model;
   if (rows <= model.row_capacity) return {};
-  const uint64_t wanted =
-      std::max(std::min(2 * model.row_capacity, std::max(max_cap, rows)), rows);
+  const uint64_t wanted = std::max(std::min(2 * model.row_capacity, std::max(max_cap, rows)), rows);
   Device& device = *model.device;
   MILLRACE_TRY(make_device_room_blocking(device, row_room_bytes(model, wanted)));
   grow_rows(model, wanted);
