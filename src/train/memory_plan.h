@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "device/device.h"
 #include "train/options.h"
 #include "train/schedule.h"
 

@@ -21,6 +21,8 @@ namespace millrace {
 namespace {
 
 constexpr uint32_t kFewAhead = 2;
+// Step blocks and the like: how many are in flight is up to the device.
+constexpr uint64_t kSmallBlocks = 64u << 10;
 constexpr uint32_t kFramesBetween = 2 * kRunAhead;  // enough for every block to come back
 
 class RunInSmall {
@@ -87,7 +89,7 @@ RunSizes RunInSmall::run_blocking() {
     frame(false);
   }
   note_labels();
-  out_.device_peak_bytes = device_.memory().peak_reserved_bytes;
+  out_.device_peak_bytes = device_.memory().peak_reserved_bytes + kSmallBlocks;
   if (n_bands_ == 1) {
     SizingDevice bands(0);
     const BandBuffers buffers =

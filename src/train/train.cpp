@@ -181,8 +181,8 @@ Result<void> Run::open_dataset() {
   for (const std::string& text : dataset_.notes) note(text);
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
-  const std::string fill_note = add_fill_points(dataset_, options_);
-  if (!fill_note.empty()) note(fill_note);
+  const std::string filled = add_fill_points(dataset_, options_);
+  if (!filled.empty()) note(filled);
   return {};
 }
 
