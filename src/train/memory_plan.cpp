@@ -16,7 +16,8 @@ namespace millrace {
 namespace {
 
 // Code that is read in later, stacks, and what the C library keeps.
-constexpr uint64_t kProgramGrowth = uint64_t{14} << 20;
+constexpr uint64_t kProgramGrowth = uint64_t{13} << 20;
+constexpr uint64_t kThreadGrowth = uint64_t{512} << 10;  // of each thread that computes
 // Of what the machine has: the rest is for others, and for the system's own pages.
 constexpr double kShareOfAvailable = 0.95;
 // Frames in bands cost time, so room for instances ends at this part of what is expected.
@@ -68,6 +69,10 @@ class Planner {
   bool shrink_cap();
   uint64_t least_instances(uint64_t max_cap) const;
   uint64_t host_bytes(const RunSizes& sizes) const;
+  uint64_t program_bytes() const {
+    return inputs_.resident_bytes + kProgramGrowth +
+           kThreadGrowth * static_cast<uint64_t>(inputs_.n_threads);
+  }
   /// With what bands would take and some to spare.
   static uint64_t device_need(const RunSizes& sizes) {
     return sizes.device_peak_bytes + sizes.band_bytes + sizes.device_peak_bytes / kSparePart;
@@ -91,7 +96,7 @@ uint64_t Planner::host_bytes(const RunSizes& s) const {
   uint64_t start = s.start_bytes;
   if (inputs_.shares_host_memory) start = left(start, s.device_peak_bytes - s.device_start_bytes);
   const uint64_t staging = inputs_.stages_in_its_pool ? 0 : inputs_.staging_bytes;
-  return inputs_.resident_bytes + kProgramGrowth + staging + std::max(start, training);
+  return program_bytes() + staging + std::max(start, training);
 }
 
 bool Planner::fits(const MemorySettings& settings) {
@@ -234,8 +239,7 @@ void Planner::add_lines(const RunSizes& s, MemoryPlan* plan) const {
   plan->lines.push_back({"evaluation and saving", s.output_bytes, 0});
   const uint64_t decoding =
       s.decodes_in_training ? s.decode_bytes : left(s.decode_bytes, s.output_bytes);
-  plan->lines.push_back(
-      {"program and decoding", inputs_.resident_bytes + kProgramGrowth + decoding, 0});
+  plan->lines.push_back({"program and decoding", program_bytes() + decoding, 0});
   sum = 0;
   for (const MemoryLine& line : plan->lines) sum += line.host_bytes;
   plan->host_bytes = host_bytes(s);
@@ -279,6 +283,7 @@ void set_machine(PlanInputs* inputs, const Device& device) {
   const DeviceInfo& info = device.info();
   inputs->shares_host_memory = info.threads > 0 || info.software;
   inputs->stages_in_its_pool = info.threads > 0;
+  inputs->n_threads = info.threads;
   inputs->device_bytes = info.memory_bytes;
   inputs->staging_bytes = device.memory().staging_bytes;
   inputs->resident_bytes = resident_host_bytes();

@@ -27,6 +27,7 @@ struct PlanInputs {
   bool stages_in_its_pool = false;  // the cpu device
   uint64_t device_bytes = 0;        // that it has
   uint64_t staging_bytes = 0;       // host memory that it transfers through
+  int n_threads = 0;                // that compute on the host
   // The host.
   uint64_t resident_bytes = 0;   // that the process has now
   uint64_t available_bytes = 0;  // that it may take beside that

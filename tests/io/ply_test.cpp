@@ -96,6 +96,33 @@ TEST(Ply, RoundTripKeepsEveryFloatAtEveryDegree) {
   }
 }
 
+TEST(Ply, PieceByPieceIsTheSameFile) {
+  const TemporaryFolder folder;
+  const GaussianCloud first = random_cloud(5, 2), second = random_cloud(3, 2);
+  GaussianPlyWriter writer = GaussianPlyWriter::create(folder / "a.ply", 8, 2).or_raise();
+  ASSERT_TRUE(writer.add(first).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.ply"));
+  ASSERT_TRUE(writer.add(second).ok());
+  ASSERT_TRUE(writer.finish().ok());
+  GaussianCloud both = first;
+  for (auto values : {&GaussianCloud::means, &GaussianCloud::log_scales, &GaussianCloud::rotations,
+                      &GaussianCloud::opacities, &GaussianCloud::sh0, &GaussianCloud::sh_rest}) {
+    (both.*values).insert((both.*values).end(), (second.*values).begin(), (second.*values).end());
+  }
+  ASSERT_TRUE(write_gaussian_ply(folder / "b.ply", both).ok());
+  EXPECT_EQ(read_file(folder / "a.ply").or_raise(), read_file(folder / "b.ply").or_raise());
+}
+
+TEST(Ply, WithoutAllItsPiecesLeavesNoFile) {
+  const TemporaryFolder folder;
+  {
+    GaussianPlyWriter writer = GaussianPlyWriter::create(folder / "a.ply", 8, 1).or_raise();
+    ASSERT_TRUE(writer.add(random_cloud(5, 1)).ok());
+    EXPECT_FALSE(writer.finish().ok());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder / ""));
+}
+
 TEST(Ply, WritesTheInriaLayoutToTheByte) {
   const TemporaryFolder folder;
   GaussianCloud cloud;
