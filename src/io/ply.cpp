@@ -113,11 +113,12 @@ int column_of(const PlyElement& vertex, const std::string& name) {
 }
 
 // Columns of `names`; those that are absent are appended to `missing`.
-template <size_t N>
-std::array<size_t, N> columns_of(const PlyElement& vertex, const std::array<const char*, N>& names,
-                                 std::vector<std::string>& missing) {
-  std::array<size_t, N> columns = {};
-  for (size_t i = 0; i < N; ++i) {
+template <size_t kWidth>
+std::array<size_t, kWidth> columns_of(const PlyElement& vertex,
+                                      const std::array<const char*, kWidth>& names,
+                                      std::vector<std::string>& missing) {
+  std::array<size_t, kWidth> columns = {};
+  for (size_t i = 0; i < kWidth; ++i) {
     const int column = column_of(vertex, names[i]);
     if (column < 0) missing.emplace_back(names[i]);
     columns[i] = column < 0 ? 0 : static_cast<size_t>(column);

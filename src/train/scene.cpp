@@ -76,7 +76,7 @@ std::string add_fill_points(Dataset& dataset, const TrainOptions& options) {
   const uint64_t room = std::min(points.count(), options.max_cap - points.count());
   const PointCloud fill = draw_fill_points(dataset.views, points, room, options.seed);
   if (fill.count() == 0) return {};
-  const std::string note =
+  std::string note =
       fmt::format("added {} points where photographs show none of the capture's {} (--init-fill)",
                   fill.count(), points.count());
   points.positions.insert(points.positions.end(), fill.positions.begin(), fill.positions.end());

@@ -169,8 +169,7 @@ Result<void> Run::open_dataset() {
   MILLRACE_ASSIGN(device_, open_training_device(options_.device, options_.threads));
   device_->set_trace(trace_.get());
   MILLRACE_ASSIGN(dataset_, load_dataset(options_.dataset, dataset_options(options_)));
-  for (const View& view : dataset_.views)
-    (view.held_out ? test_views_ : train_views_).push_back(view);
+  for (const View& v : dataset_.views) (v.held_out ? test_views_ : train_views_).push_back(v);
   if (train_views_.empty()) {
     return Error{
         ErrorCode::Dataset,
