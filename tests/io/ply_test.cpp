@@ -21,7 +21,7 @@ namespace {
 GaussianCloud random_cloud(size_t n, int sh_degree) {
   GaussianCloud cloud;
   cloud.sh_degree = sh_degree;
-  const auto fill = [stream = 0u](std::vector<float>& values, size_t count) mutable {
+  auto fill = [stream = 0u](std::vector<float>& values, size_t count) mutable {
     ++stream;
     for (uint32_t i = 0; i < count; ++i) {
       const auto words = philox(1, stream, RandomPurpose::Synthetic, i);
