@@ -195,7 +195,8 @@ Error Planner::does_not_fit() {
       ErrorCode::OutOfMemory,
       fmt::format(
           "this run needs at least {} of {} memory, with the smallest photograph cache, room "
-          "for instances and number of Gaussians ({}), and {}. Train at a smaller size (-r 2 "
+          "for instances and number of Gaussians (--max-cap {}), and {}. Train at a smaller size "
+          "(-r 2 "
           "or --max-width), evaluate on fewer views, {}",
           memory_text(ram_binds ? host : device),
           ram_binds ? (inputs_.shares_host_memory ? "the machine's" : "host") : "device",
