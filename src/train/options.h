@@ -43,6 +43,8 @@ struct TrainOptions {
   int threads = 0;  // cpu threads; 0 = all
   uint64_t image_cache_bytes = 4ull << 30;
   uint64_t instance_budget = 0;  // bytes; 0 = what the device has
+  uint64_t ram_budget = 0;       // bytes of the whole process; 0 = what the machine has
+  uint64_t vram_budget = 0;      // bytes of the device; 0 = what it has
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
   std::string commands;  // file of edits; empty: none
@@ -114,6 +116,11 @@ void visit_options(Options& o, Visit&& visit) {
   visit("instance_budget", o.instance_budget,
         "device memory for tile instances; frames that need more are drawn in bands; 0 = no limit",
         "");
+  visit("ram_budget", o.ram_budget,
+        "most memory of the process; the run gives up cache, room and Gaussians to keep it; 0 = "
+        "what the machine has",
+        "");
+  visit("vram_budget", o.vram_budget, "the same of the device's memory; 0 = what it has", "");
   visit("eval_steps", o.eval_steps, "evaluate after these steps (always at the end)",
         "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",

@@ -131,6 +131,7 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
                         {"device", run.memory.peak_reserved_bytes},
                         {"device_in_use", run.memory.peak_in_use_bytes},
                         {"by_kind", by_kind}};
+  json["memory_plan"] = to_json(run.plan);
   ordered_json sites = ordered_json::array();
   for (const WaitRecord& row : run.waits) {
     sites.push_back({{"site", row.site},

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "train/memory_plan.h"
 #include "train/run_meter.h"
 #include "train/step_windows.h"
 #include "train/trainer.h"
@@ -54,6 +55,7 @@ struct RunReport {
   uint64_t skipped_rows = 0;
   uint64_t host_peak_bytes = 0;
   MemoryStats memory;
+  MemoryPlan plan;
   double steady_waits_per_step = 0, pacing_per_step = 0;
   std::vector<WaitRecord> waits;
   double loss = 0;  // mean of the last steps; NaN if there was none
