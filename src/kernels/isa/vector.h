@@ -5,8 +5,10 @@
 
 #include <stdint.h>
 
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 #ifndef MILLRACE_ISA
@@ -54,6 +56,75 @@ static inline bool any(vi mask) {
   int32_t r = 0;
   for (int i = 0; i < kWidth; ++i) r |= mask[i];
   return r != 0;
+#endif
+}
+
+/// The outcome of a comparison in each lane, in the form that the instruction set keeps it.
+#if defined(__AVX512F__)
+typedef __mmask16 Mask;
+static inline Mask at_least(vf a, vf b) {
+  return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ);
+}
+static inline Mask below(vf a, vf b) {
+  return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
+}
+static inline Mask above(vi a, vi b) { return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b); }
+static inline Mask both(Mask a, Mask b) { return _mm512_kand(a, b); }
+static inline Mask neither(Mask a, Mask b) { return _mm512_knot(_mm512_kor(a, b)); }
+static inline vf select(Mask m, vf a, vf b) {
+  return (vf)_mm512_mask_blend_ps(m, (__m512)b, (__m512)a);
+}
+static inline vi select(Mask m, vi a, vi b) {
+  return (vi)_mm512_mask_blend_epi32(m, (__m512i)b, (__m512i)a);
+}
+static inline vf keep(Mask m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
+/// Bit i: lane i.
+static inline uint32_t lane_bits(Mask m) { return m; }
+#else
+typedef vi Mask;
+static inline Mask at_least(vf a, vf b) { return a >= b; }
+static inline Mask below(vf a, vf b) { return a < b; }
+static inline Mask above(vi a, vi b) { return a > b; }
+static inline Mask both(Mask a, Mask b) { return a & b; }
+static inline Mask neither(Mask a, Mask b) { return ~(a | b); }
+static inline vf select(Mask m, vf a, vf b) { return m ? a : b; }
+static inline vi select(Mask m, vi a, vi b) { return m ? a : b; }
+static inline vf keep(Mask m, vf a) { return bits_to_float(bits_to_int(a) & m); }
+static inline uint32_t lane_bits(Mask m) {
+#if defined(__AVX2__)
+  return static_cast<uint32_t>(_mm256_movemask_ps((__m256)m));
+#elif defined(__SSE2__)
+  return static_cast<uint32_t>(_mm_movemask_ps((__m128)m));
+#else
+  uint32_t bits = 0;
+  for (int i = 0; i < kWidth; ++i) bits |= (m[i] ? 1u : 0u) << i;
+  return bits;
+#endif
+}
+#endif
+
+/// a b + c and c - a b, fused where the instruction set can. Written out where two places must agree
+/// to the bit: what the compiler contracts by itself depends on the surroundings.
+static inline vf fma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__ARM_NEON)
+  return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  return a * b + c;
+#endif
+}
+static inline vf fnma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__ARM_NEON)
+  return (vf)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  return c - a * b;
 #endif
 }
 
