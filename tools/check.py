@@ -107,6 +107,11 @@ PACING_SITE = re.compile(r"\{\s*(?:\.reason\s*=\s*)?WaitReason\s*::\s*Pacing\s*,
 # a name of their own. Their classes may not.
 PACE_LAYERS = ("train", "app")
 
+# Intrinsics of the kernel language that are wrong on some target, what to write instead, and where that is defined.
+BROKEN_INTRINSICS = (
+    (re.compile(r"\bfirstbithigh\b"), "highest_bit() of kernels/slang/u64.slang", "src/kernels/slang/u64.slang"),
+)
+
 WARN_LINES, MAX_LINES = 400, 800
 
 # Texts that tie a file to one machine or one registry. Scanned in every text file of these places.
@@ -316,6 +321,16 @@ def check_catches(source, root):
         yield match.start(), "empty-catch", "an error is swallowed; handle it or let it pass"
 
 
+def check_intrinsics(source, root):
+    if source.layer != "kernels":
+        return
+    for pattern, instead, home in BROKEN_INTRINSICS:
+        if source.path == home:
+            continue
+        for match in pattern.finditer(source.code):
+            yield match.start(), "intrinsic", f"{match[0]} is wrong on one of the targets; use {instead}"
+
+
 def check_head(source, root):
     if not re.match(r"\ufeff?\s*(?://|/\*)", source.text):
         yield 0, "head", "the file must open with a comment that says what it holds"
@@ -336,7 +351,7 @@ def check_launches(source, root):
 
 
 SRC_RULES = (check_includes, check_vendor_names, check_waits, check_blocking_names, check_catches, check_launches,
-             check_head, check_size)
+             check_intrinsics, check_head, check_size)
 TEST_RULES = (check_head, check_size)
 
 # ---- Rules on the tree --------------------------------------------------------------------------------

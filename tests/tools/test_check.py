@@ -49,6 +49,7 @@ PLANTED = [
     ("vendor-name", "train", "a", "bool f() { return info.id == \"cuda\"; }\n"),
     ("vendor-name", "app", "a", "bool f() { return id.starts_with(\"vulkan\"); }\n"),
     ("vendor-name", "tensor", "a", "bool f() { return \"hip:0\" != id; }\n"),
+    ("intrinsic", "kernels/slang", "a", "uint f(uint x) { return firstbithigh(x); }\n"),
     ("wait", "train", "a", "void f() { changed_.wait(lock); }\n"),
     ("wait", "data", "a", "void f() { changed_->wait_for(lock, ms); }\n"),
     ("wait", "data", "a", "void f() { changed_.wait_until(lock, t); }\n"),
@@ -300,6 +301,13 @@ class CheckTest(unittest.TestCase):
         text = (ROOT / "tools" / "check.py").read_text() + (ROOT / "tools" / "check_calls.py").read_text()
         named = set(re.findall(r"yield [^\n]*?\"([a-z]+(?:-[a-z]+)*)\"", text)) - {"head", "mirror", "table", "named-test"}
         self.assertEqual(named - {rule for rule, *_ in PLANTED}, set())
+
+    def test_a_broken_intrinsic_has_one_home(self):
+        use = HEAD + "uint f(uint x) { return firstbithigh(x); }\n"
+        self.write("src/kernels/slang/u64.slang", use)
+        self.assertEqual(self.findings(), [])
+        self.write("src/kernels/slang/wave.slang", use)
+        self.assertEqual([(p, r) for p, _, r, _ in self.findings()], [("src/kernels/slang/wave.slang", "intrinsic")])
 
     def test_one_pacing_site_passes(self):
         self.write("src/train/a.cpp", HEAD + "void f() { d.wait_blocking(p, {WaitReason::Pacing, \"a\"}); }\n")
