@@ -38,19 +38,6 @@ static inline vf exp2_in_range(vf t) {
   return bits_to_float(bits_to_int(p) + (bits_to_int(rounded) << 23));
 }
 
-/// log2(x) for normal x, absolute error below 1e-6.
-static inline vf log2(vf x) {
-  const vi bits = bits_to_int(x);
-  const vi n = (bits - 0x3f3504f3) >> 23;  // x = 2^n m, m in [sqrt(1/2), sqrt(2))
-  const vf m = bits_to_float(bits - (n << 23));
-  const vf z = (m - 1.0f) / (m + 1.0f), z2 = z * z;
-  vf p = fma(broadcast(2.0f / 9.0f), z2, broadcast(2.0f / 7.0f));
-  p = fma(p, z2, broadcast(2.0f / 5.0f));
-  p = fma(p, z2, broadcast(2.0f / 3.0f));
-  p = fma(p, z2, broadcast(2.0f));
-  return fma(p * z, broadcast(1.44269504088896341f), __builtin_convertvector(n, vf));
-}
-
 /// The two coordinates and the exponent of one Gaussian in one block of pixels. The same operations
 /// in both directions, so that both find the same pixels.
 struct Exponent {

@@ -36,8 +36,29 @@ static inline vf load(const float* p) {
 static inline void store(float* p, vf v) { __builtin_memcpy(p, &v, sizeof(v)); }
 static inline vf broadcast(float x) { return x - vf{}; }
 static inline vi broadcast_int(int32_t x) { return x - vi{}; }
-static inline vf min(vf a, vf b) { return a < b ? a : b; }
-static inline vf max(vf a, vf b) { return a > b ? a : b; }
+/// a < b ? a : b, and a > b ? a : b: what the instructions give, also for what is not a number.
+static inline vf min(vf a, vf b) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_mask_min_ps((__m512)a, 0xFFFF, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+  return (vf)_mm_min_ps((__m128)a, (__m128)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+static inline vf max(vf a, vf b) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_mask_max_ps((__m512)a, 0xFFFF, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+  return (vf)_mm_max_ps((__m128)a, (__m128)b);
+#else
+  return a > b ? a : b;
+#endif
+}
 static inline vf abs(vf a) { return a < 0.0f ? -a : a; }
 static inline vf bits_to_float(vi v) { return (vf)v; }
 static inline vi bits_to_int(vf v) { return (vi)v; }
@@ -157,6 +178,8 @@ static inline vf sqrt(vf v) {
   return (vf)_mm512_mask_sqrt_ps((__m512)v, 0xFFFF, (__m512)v);
 #elif defined(__AVX2__)
   return (vf)_mm256_sqrt_ps((__m256)v);
+#elif defined(__SSE2__)
+  return (vf)_mm_sqrt_ps((__m128)v);
 #else
   vf r;
   for (int i = 0; i < kWidth; ++i) r[i] = __builtin_sqrtf(v[i]);
@@ -183,6 +206,19 @@ static inline vf exp(vf x) {
   p = p * (f * f) + f + 1.0f;
   const vi scale = bits_to_int(rounded) << 23;
   return bits_to_float(bits_to_int(p) + scale);
+}
+
+/// log2(x) for normal x, absolute error below 1e-6.
+static inline vf log2(vf x) {
+  const vi bits = bits_to_int(x);
+  const vi n = (bits - 0x3f3504f3) >> 23;  // x = 2^n m, m in [sqrt(1/2), sqrt(2))
+  const vf m = bits_to_float(bits - (n << 23));
+  const vf z = (m - 1.0f) / (m + 1.0f), z2 = z * z;
+  vf p = fma(broadcast(2.0f / 9.0f), z2, broadcast(2.0f / 7.0f));
+  p = fma(p, z2, broadcast(2.0f / 5.0f));
+  p = fma(p, z2, broadcast(2.0f / 3.0f));
+  p = fma(p, z2, broadcast(2.0f));
+  return fma(p * z, broadcast(1.44269504088896341f), __builtin_convertvector(n, vf));
 }
 
 static inline vf sigmoid(vf x) { return 1.0f / (1.0f + exp(-x)); }
