@@ -1,5 +1,6 @@
-// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips of one tile, along the
-// shorter side of its box, and each strip covers one interval of tiles.
+// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips, the rows of tiles, and each
+// strip covers one interval of tiles. Strips along the shorter side would be fewer for tall
+// Gaussians, but then tiles come out of order, and bands rely on the order.
 #include "kernels/tile_cover.h"
 
 #include <algorithm>
@@ -31,9 +32,9 @@ Interval tiles_between(float low, float high, int n) {
   return {first, std::min(last, n)};
 }
 
-// A quadratic form a u^2 + 2 b u v + c v^2 <= r2 of determinant `det`, seen along strips of v.
+// The ellipse xx u^2 + 2 xy u v + yy v^2 <= r2 of determinant `det`, u and v from its centre.
 struct Form {
-  float a, b, c, det, r2, extent_u, extent_v;
+  float xx, xy, yy, det, r2, extent_u, extent_v;
 };
 
 // The interval of u inside the form for v in [v0, v1]; false if the strip misses it.
@@ -41,12 +42,12 @@ bool strip_interval(const Form& f, float v0, float v1, float& low, float& high) 
   v0 = std::max(v0, -f.extent_v);
   v1 = std::min(v1, f.extent_v);
   if (v0 > v1) return false;
-  // The extreme u lie at v = -+ b extent_u / c; outside the strip, the nearest strip end decides.
-  const float v_extreme = -f.b * f.extent_u / f.c;
+  // The extreme u lie at v = -+ xy extent_u / yy; outside the strip, the nearest strip end decides.
+  const float v_extreme = -f.xy * f.extent_u / f.yy;
   const float v_high = std::clamp(v_extreme, v0, v1), v_low = std::clamp(-v_extreme, v0, v1);
-  const auto root = [&](float v) { return std::sqrt(std::max(f.a * f.r2 - f.det * v * v, 0.0f)); };
-  low = (-f.b * v_low - root(v_low)) / f.a;
-  high = (-f.b * v_high + root(v_high)) / f.a;
+  const auto root = [&](float v) { return std::sqrt(std::max(f.xx * f.r2 - f.det * v * v, 0.0f)); };
+  low = (-f.xy * v_low - root(v_low)) / f.xx;
+  high = (-f.xy * v_high + root(v_high)) / f.xx;
   return true;
 }
 
@@ -62,29 +63,21 @@ __attribute__((noinline)) uint32_t cover_tiles(const Projected& g, uint32_t tile
   const Interval box_y = tiles_between(y - g.extent_y, y + g.extent_y, ny);
   if (box_x.first >= box_x.last || box_y.first >= box_y.last) return 0;
 
-  const bool by_rows = box_y.last - box_y.first <= box_x.last - box_x.first;
-  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c, det = xx * (g.c * g.c);
-  const Form form = by_rows ? Form{xx, xy, yy, det, r2, g.extent_x, g.extent_y}
-                            : Form{yy, xy, xx, det, r2, g.extent_y, g.extent_x};
-  const float centre_u = by_rows ? x : y, centre_v = by_rows ? y : x;
-  const Interval strips = by_rows ? box_y : box_x, across = by_rows ? box_x : box_y;
+  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c;
+  const Form form = {xx, xy, yy, xx * (g.c * g.c), r2, g.extent_x, g.extent_y};
   uint32_t n = 0;
-  for (int strip = strips.first; strip < strips.last; ++strip) {
-    const float v0 = static_cast<float>(strip) * kTileSize - centre_v - kSlack;
+  for (int strip = box_y.first; strip < box_y.last; ++strip) {
+    const float v0 = static_cast<float>(strip) * kTileSize - y - kSlack;
     const float v1 = v0 + (kTileSize - 1) + 2.0f * kSlack;
     float low, high;
     if (!strip_interval(form, v0, v1, low, high)) continue;
-    Interval hit = tiles_between(low + centre_u, high + centre_u, by_rows ? nx : ny);
-    hit.first = std::max(hit.first, across.first);
-    hit.last = std::min(hit.last, across.last);
+    Interval hit = tiles_between(low + x, high + x, nx);
+    hit.first = std::max(hit.first, box_x.first);
+    hit.last = std::min(hit.last, box_x.last);
     for (int i = hit.first; i < hit.last; ++i, ++n) {
-      if (!tiles) continue;
-      const int tile = by_rows ? strip * nx + i : i * nx + strip;
-      tiles[n] = static_cast<uint32_t>(tile);
+      if (tiles) tiles[n] = static_cast<uint32_t>(strip * nx + i);
     }
   }
-  // By columns they came out of order.
-  if (tiles && !by_rows) std::sort(tiles, tiles + n);
   return n;
 }
 
