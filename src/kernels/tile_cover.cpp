@@ -1,5 +1,5 @@
-// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips, the rows of tiles, and each
-// strip covers one interval of tiles. Strips along the shorter side would be fewer for tall
+// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips, the rows of tiles, and
+// each strip covers one interval of tiles. Strips along the shorter side would be fewer for tall
 // Gaussians, but then tiles come out of order, and bands rely on the order.
 #include "kernels/tile_cover.h"
 
