@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "bench/operations.h"
 #include "bench/pair_count.h"
 #include "bench/statistics.h"
 #include "cpu_peak.h"
@@ -47,14 +48,6 @@ struct Counts {
 struct Work {
   double flops = 0, bytes = 0;
 };
-
-/// Operations of the scalar reference, per row or pixel, counted in the sources of
-/// src/kernels/isa/.
-constexpr double kProjectOperations = 260, kShOperations = 140;      // a row; a row's 45 + 3 terms
-constexpr double kLossForwardOperations = 5 * 2 * 21 + 5 + 45;       // a pixel and channel
-constexpr double kLossBackwardOperations = 3 * 2 * 21 + 10;          // a pixel and channel
-constexpr double kRowBackwardOperations = 260 + 420 + 3 * (45 * 2);  // a visible row
-constexpr double kAdamOperations = 14;                               // a parameter
 
 class Roofline {
  public:

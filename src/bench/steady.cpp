@@ -8,8 +8,10 @@
 #include <memory>
 #include <numeric>
 
+#include "bench/pair_count.h"
 #include "device/trace.h"
 #include "io/ply.h"
+#include "tensor/ops.h"
 #include "train/open_device.h"
 #include "train/photographs.h"
 #include "train/runner.h"
@@ -23,8 +25,12 @@ using std::chrono::steady_clock;
 constexpr uint32_t kSampledFrames = 8;
 constexpr uint32_t kTilePixels = kTileSize * kTileSize;
 constexpr uint64_t kCopyBytes = 256u << 20;
-constexpr int kCopies = 5, kCopiesPerSample = 4;
+constexpr int kSamples = 5, kCopiesPerSample = 4;
 constexpr uint32_t kTimedSteps = 20;
+constexpr int64_t kArithmeticElements = 1 << 22;
+constexpr uint32_t kArithmeticRounds = 4096;      // some milliseconds of a GPU
+constexpr uint32_t kArithmeticRoundsOnCpu = 128;  // some milliseconds of a CPU
+constexpr int kEmptyLaunches = 200;
 
 double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
@@ -57,7 +63,10 @@ class SteadyRun {
   Result<void> time_kernels_blocking();
   Result<void> sample_frames_blocking();
   Result<void> sample_frame_blocking(FrameSize size);
-  Result<void> measure_copies_blocking();
+  Result<void> measure_device_blocking();
+  /// Seconds that the device takes for what `record` queues; the median of a few.
+  template <class Record>
+  Result<double> time_blocking(Record&& record);
   void say(const std::string& line) const {
     if (tell_) tell_(line);
   }
@@ -195,17 +204,27 @@ Result<void> SteadyRun::time_kernels_blocking() {
 // How far each pixel walked its tile's list lies in the frame's buffers, until the next frame.
 Result<void> SteadyRun::sample_frame_blocking(FrameSize size) {
   const uint64_t n_tiles = uint64_t{tiles_across(size.width)} * tiles_across(size.height);
-  const PixelBuffers& pixels = state_.workspace.pixels;
-  const Ticket last = read_later(pixels.last), ranges = read_later(pixels.tile_ranges);
+  const Workspace& workspace = state_.workspace;
+  const Ticket last = read_later(workspace.pixels.last);
+  const Ticket ranges = read_later(workspace.pixels.tile_ranges);
+  const Ticket projected = read_later(workspace.rows.projected);
+  const Ticket rows = read_later(workspace.instances.row);
+  const Ticket slots = read_later(workspace.instances.sorted_slots);
   MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.counts"}));
-  const auto* walked = reinterpret_cast<const uint32_t*>(last.bytes().data());
-  const auto* range = reinterpret_cast<const uint32_t*>(ranges.bytes().data());
+  const auto words = [](const Ticket& ticket) {
+    return reinterpret_cast<const uint32_t*>(ticket.bytes().data());
+  };
+  const PairCount pairs =
+      count_pairs({reinterpret_cast<const Projected*>(projected.bytes().data()), words(rows),
+                   words(slots), words(ranges), words(last), size.width, size.height});
+  report_.walked_pairs += static_cast<double>(pairs.walked);
+  report_.blended_pairs += static_cast<double>(pairs.blended);
+  const uint32_t* walked = words(last);
+  const uint32_t* range = words(ranges);
   for (uint64_t tile = 0; tile < n_tiles; ++tile) {
     uint32_t furthest = 0;
     for (uint32_t i = 0; i < kTilePixels; ++i) {
-      const uint32_t pixel = walked[tile * kTilePixels + i];
-      furthest = std::max(furthest, pixel);
-      report_.blended_pairs += pixel;
+      furthest = std::max(furthest, walked[tile * kTilePixels + i]);
     }
     walked_ += furthest;
     listed_ += range[2 * tile + 1] - range[2 * tile];
@@ -225,26 +244,56 @@ Result<void> SteadyRun::sample_frames_blocking() {
     MILLRACE_TRY(sample_frame_blocking(size));
     ++report_.n_sampled;
   }
-  if (report_.n_sampled > 0) report_.blended_pairs /= report_.n_sampled;
+  if (report_.n_sampled > 0) {
+    report_.walked_pairs /= report_.n_sampled;
+    report_.blended_pairs /= report_.n_sampled;
+  }
   report_.processed_share = listed_ > 0 ? walked_ / listed_ : 0;
   return {};
 }
 
-Result<void> SteadyRun::measure_copies_blocking() {
+template <class Record>
+Result<double> SteadyRun::time_blocking(Record&& record) {
+  std::vector<double> seconds;
+  for (int i = 0; i < kSamples; ++i) {
+    MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.device"}));
+    const auto begin = steady_clock::now();
+    MILLRACE_TRY(record());
+    MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.device"}));
+    seconds.push_back(std::max(seconds_since(begin), 1e-9));
+  }
+  return median(seconds);
+}
+
+// What this device does at best, in this run.
+Result<void> SteadyRun::measure_device_blocking() {
   const Shape shape{kCopyBytes / 4};
   const Tensor from = Tensor::zeros(*device_, shape, Dtype::F32, "bench");
   const Tensor to = Tensor::zeros(*device_, shape, Dtype::F32, "bench");
-  std::vector<double> speeds;
-  for (int i = 0; i < kCopies; ++i) {
-    MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.copy"}));
-    const auto begin = steady_clock::now();
-    for (int k = 0; k < kCopiesPerSample; ++k) {
-      MILLRACE_TRY(device_->copy(to.slice(), from.slice()));
-    }
-    MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.copy"}));
-    speeds.push_back(2.0 * kCopyBytes * kCopiesPerSample / std::max(seconds_since(begin), 1e-9));
-  }
-  report_.copy_bytes_per_second = median(speeds);
+  MILLRACE_ASSIGN(const double copying, time_blocking([&]() -> Result<void> {
+                    for (int k = 0; k < kCopiesPerSample; ++k) {
+                      MILLRACE_TRY(device_->copy(to.slice(), from.slice()));
+                    }
+                    return {};
+                  }));
+  report_.copy_bytes_per_second = 2.0 * kCopyBytes * kCopiesPerSample / copying;
+
+  const uint32_t rounds = device_->info().threads > 0 || device_->info().software
+                              ? kArithmeticRoundsOnCpu
+                              : kArithmeticRounds;
+  MILLRACE_ASSIGN(const double computing, time_blocking([&]() -> Result<void> {
+                    iterate_affine(*device_, kArithmeticElements, rounds, 0.5f, 1);
+                    return {};
+                  }));
+  report_.operations_per_second = 2.0 * kArithmeticElements * rounds / computing;
+
+  MILLRACE_ASSIGN(const double launching, time_blocking([&]() -> Result<void> {
+                    for (int k = 0; k < kEmptyLaunches; ++k) {
+                      reopen_gate(state_.model, runner_->epoch());
+                    }
+                    return {};
+                  }));
+  report_.launch_ms = 1000 * launching / kEmptyLaunches;
   return {};
 }
 
@@ -260,7 +309,7 @@ Result<SteadyReport> SteadyRun::run_blocking() {
   if (!report_.interrupted) {
     MILLRACE_TRY(time_kernels_blocking());
     MILLRACE_TRY(sample_frames_blocking());
-    MILLRACE_TRY(measure_copies_blocking());
+    MILLRACE_TRY(measure_device_blocking());
   }
   double n_pixels = 0;
   for (const FrameSize& size : sizes_) n_pixels += double{1} * size.width * size.height;
@@ -272,11 +321,7 @@ Result<SteadyReport> SteadyRun::run_blocking() {
                        1e-6 * static_cast<double>(total.ns) / report_.n_timed});
   }
   add_kernel_times(report_, std::move(kernels));
-  double bytes = 0;
-  for (const StageCount& stage : report_.stages) bytes += stage.bytes;
-  if (report_.copy_bytes_per_second > 0) {
-    report_.floor_ms = 1000 * bytes / report_.copy_bytes_per_second;
-  }
+  add_floors(report_);
   return report_;
 }
 

@@ -24,13 +24,15 @@ struct SteadyOptions {
   uint32_t n_warm_up = 20;
 };
 
-/// What one stage of a step works on, counted, and the bytes that it cannot avoid to move.
+/// What one stage of a step works on, counted: the bytes that it cannot avoid to move, and the
+/// floating-point operations of the scalar reference (operations.h).
 struct StageCount {
   const char* stage;
   const char* unit;  // of `count`
   double count = 0;
-  double bytes = 0;
-  double ms = 0;  // of a step, from timing events; 0 where the device keeps none
+  double bytes = 0, operations = 0;
+  double floor_ms = 0;  // the longer of its bytes and its operations at the device's speeds
+  double ms = 0;        // of a step, from timing events; 0 where the device keeps none
 };
 
 /// One kernel in a step, from timing events; `stage` is the index in SteadyReport::stages, or -1.
@@ -49,16 +51,20 @@ struct SteadyReport {
   double visible = 0, instances = 0;                 // means over the measured steps
   uint64_t first_instances = 0, last_instances = 0;  // one pass over the views each, mean
   double processed_share = 0;  // of the instances: walked before their tile was opaque
-  double blended_pairs = 0;    // (Gaussian, pixel) pairs walked per frame, mean
-  uint32_t n_sampled = 0;      // frames from which the last two come
+  double walked_pairs = 0;     // (Gaussian, pixel) pairs walked per frame, mean
+  double blended_pairs = 0;    // of these alpha >= 1/255
+  uint32_t n_sampled = 0;      // frames from which the last three come
   double launches_per_step = 0, waits_per_step = 0, pacing_per_step = 0;
   double device_busy_percent = 0;
   uint64_t peak_device_bytes = 0, replays = 0;
   std::vector<StageCount> stages;
   std::vector<KernelTime> kernels;  // slowest first, means over `n_timed` further steps
   uint32_t n_timed = 0;
-  double copy_bytes_per_second = 0;  // of the device, measured: bytes read plus bytes written
-  double floor_ms = 0;               // the stages' bytes at that speed
+  // Of the device, measured in the same run.
+  double copy_bytes_per_second = 0;  // bytes read plus bytes written
+  double operations_per_second = 0;  // of iterate_affine()
+  double launch_ms = 0;              // of a launch with nothing to do behind another one
+  double floor_ms = 0;               // of the stages, and of so many launches
   bool interrupted = false;
 };
 
@@ -68,6 +74,9 @@ GaussianCloud repeated(const GaussianCloud& cloud, uint64_t count);
 
 /// The stages of one step from their counts. `n_pixels`: mean per frame.
 std::vector<StageCount> stage_counts(const SteadyReport& report, int sh_degree, double n_pixels);
+
+/// The floors of the stages and of the step, from the device's speeds.
+void add_floors(SteadyReport& report);
 
 /// Adds the kernels' times to their stages.
 void add_kernel_times(SteadyReport& report, std::vector<KernelTime> kernels);

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/operations.h"
 #include "bench/steady.h"
 #include "kernels/splat_params.h"
 
@@ -44,8 +45,9 @@ GaussianCloud repeated(const GaussianCloud& cloud, uint64_t count) {
   return out;
 }
 
-// Each value that a stage must read or write counts once; caches, sorting passes and what is read
-// twice are not in it, so that the sum is a floor.
+// Each value that a stage must read or write counts once, and each operation that the result needs;
+// caches, sorting passes, what is read twice and pairs that contribute nothing are not in it, so
+// that the sum is a floor.
 std::vector<StageCount> stage_counts(const SteadyReport& report, int sh_degree, double n_pixels) {
   constexpr double kFloat = 4, kWord = 4;
   const auto n = static_cast<double>(report.n_gaussians);
@@ -53,20 +55,36 @@ std::vector<StageCount> stage_counts(const SteadyReport& report, int sh_degree, 
   const double geometry = static_cast<double>(kGeometryLanes) * kFloat, rest = rest_lanes * kFloat;
   const double visible = report.visible, instances = report.instances;
   const double walked = report.processed_share * instances;
-  const double projected = sizeof(Projected);
+  const double projected = sizeof(Projected), pairs = report.blended_pairs;
+  const double parameters = static_cast<double>(kGeometryLanes) + rest_lanes;
   return {
-      {"project", "Gaussians", n, n * (geometry + 2 * kWord) + visible * (rest + projected)},
-      {"emit instances", "instances", instances, visible * 2 * kWord + instances * 2 * kWord},
-      {"sort instances", "instances", instances, instances * 3 * kWord},
+      {"project", "Gaussians", n, n * (geometry + 2 * kWord) + visible * (rest + projected),
+       n * kProjectOperations + visible * kShOperations},
+      {"emit instances", "instances", instances, visible * 2 * kWord + instances * 2 * kWord, 0},
+      {"sort instances", "instances", instances, instances * 3 * kWord, 0},
       {"blend", "instances walked", walked,
-       walked * (2 * kWord + projected) + n_pixels * (3 * kFloat + kFloat + kWord)},
-      {"loss", "pixels", n_pixels, n_pixels * (2 * 3 * kFloat + 3 + 2 * 9 * kFloat)},
+       walked * (2 * kWord + projected) + n_pixels * (3 * kFloat + kFloat + kWord),
+       pairs * kBlendForwardOperations},
+      {"loss", "pixels", n_pixels, n_pixels * (2 * 3 * kFloat + 3 + 2 * 9 * kFloat),
+       3 * n_pixels * (kLossForwardOperations + kLossBackwardOperations)},
       {"blend backward", "instances walked", walked,
        walked * (2 * kWord + projected + sizeof(InstanceGradient)) +
-           n_pixels * (3 * kFloat + kFloat + kWord)},
+           n_pixels * (3 * kFloat + kFloat + kWord),
+       pairs * kBlendBackwardOperations},
       {"project backward, Adam", "Gaussians", n,
-       instances * sizeof(InstanceGradient) + n * 6 * (geometry + rest)},
+       instances * sizeof(InstanceGradient) + n * 6 * (geometry + rest),
+       visible * (kRowBackwardOperations + kShOperations) + n * parameters * kAdamOperations},
   };
+}
+
+void add_floors(SteadyReport& report) {
+  if (report.copy_bytes_per_second <= 0 || report.operations_per_second <= 0) return;
+  report.floor_ms = report.launches_per_step * report.launch_ms;
+  for (StageCount& stage : report.stages) {
+    stage.floor_ms = 1000 * std::max(stage.bytes / report.copy_bytes_per_second,
+                                     stage.operations / report.operations_per_second);
+    report.floor_ms += stage.floor_ms;
+  }
 }
 
 void add_kernel_times(SteadyReport& report, std::vector<KernelTime> kernels) {
@@ -106,9 +124,8 @@ std::string steady_table(const SteadyReport& r) {
   if (r.n_sampled > 0) {
     text += fmt::format(
         "processed share {:.1f} % of the instances, {:.0f} (Gaussian, pixel) pairs walked per "
-        "frame "
-        "({} frames)\n",
-        100 * r.processed_share, r.blended_pairs, r.n_sampled);
+        "frame, {:.0f} of them blended ({} frames)\n",
+        100 * r.processed_share, r.walked_pairs, r.blended_pairs, r.n_sampled);
   }
   text += fmt::format(
       "device busy {:.1f} %, {:.1f} launches, {:.3f} waits and {:.3f} pacing per step, {} replays, "
@@ -116,28 +133,32 @@ std::string steady_table(const SteadyReport& r) {
       r.device_busy_percent, r.launches_per_step, r.waits_per_step, r.pacing_per_step, r.replays,
       static_cast<double>(r.peak_device_bytes) / (1 << 20));
   const bool timed = !r.kernels.empty(), copied = r.copy_bytes_per_second > 0;
-  text += fmt::format("{:<24} {:>12} {:<18} {:>10} {:>10} {:>10} {:>8}\n", "stage", "count", "",
-                      "MiB", "floor ms", "ms", "GB/s");
+  text += fmt::format("{:<24} {:>12} {:<18} {:>10} {:>8} {:>10} {:>10} {:>8} {:>8}\n", "stage",
+                      "count", "", "MiB", "GFLOP", "floor ms", "ms", "GB/s", "GFLOP/s");
   const auto cell = [](bool known, double value, int digits) {
     return known ? fmt::format("{:.{}f}", value, digits) : "-";
   };
   for (const StageCount& stage : r.stages) {
-    text += fmt::format("{:<24} {:>12.0f} {:<18} {:>10.1f} {:>10} {:>10} {:>8}\n", stage.stage,
-                        stage.count, stage.unit, stage.bytes / (1 << 20),
-                        cell(copied, 1000 * stage.bytes / r.copy_bytes_per_second, 3),
-                        cell(timed, stage.ms, 3),
-                        cell(timed && stage.ms > 0, 1e-6 * stage.bytes / stage.ms, 1));
+    const bool has_rate = timed && stage.ms > 0;
+    text += fmt::format("{:<24} {:>12.0f} {:<18} {:>10.1f} {:>8.3f} {:>10} {:>10} {:>8} {:>8}\n",
+                        stage.stage, stage.count, stage.unit, stage.bytes / (1 << 20),
+                        1e-9 * stage.operations, cell(copied, stage.floor_ms, 3),
+                        cell(timed, stage.ms, 3), cell(has_rate, 1e-6 * stage.bytes / stage.ms, 1),
+                        cell(has_rate, 1e-6 * stage.operations / stage.ms, 1));
   }
   if (copied) {
     text += fmt::format(
-        "floor: {:.3f} ms, the bytes above at the {:.1f} GB/s of a copy on this device\n",
-        r.floor_ms, r.copy_bytes_per_second * 1e-9);
+        "floor: {:.3f} ms; this device copies {:.1f} GB/s, computes {:.1f} GFLOP/s, and takes "
+        "{:.4f} "
+        "ms for each of {:.1f} launches\n",
+        r.floor_ms, r.copy_bytes_per_second * 1e-9, r.operations_per_second * 1e-9, r.launch_ms,
+        r.launches_per_step);
   }
   for (const KernelTime& kernel : r.kernels) {
     text += fmt::format("  {:<28} {:>6.1f} launches {:>9.4f} ms\n", kernel.name, kernel.launches,
                         kernel.ms);
   }
-  return text + "not available: pairs above the alpha threshold (kernels do not count them)";
+  return text;
 }
 
 ordered_json to_json(const SteadyReport& r) {
@@ -147,6 +168,8 @@ ordered_json to_json(const SteadyReport& r) {
                       {"unit", stage.unit},
                       {"count", number(stage.count)},
                       {"bytes", number(stage.bytes)},
+                      {"operations", number(stage.operations)},
+                      {"floor_ms", number(stage.floor_ms)},
                       {"ms", r.kernels.empty() ? ordered_json(nullptr) : number(stage.ms)}});
   }
   ordered_json kernels = ordered_json::array();
@@ -177,7 +200,8 @@ ordered_json to_json(const SteadyReport& r) {
             {"first_pass", r.first_instances},
             {"last_pass", r.last_instances}}},
           {"processed_share", r.n_sampled ? number(r.processed_share) : ordered_json(nullptr)},
-          {"pairs_walked", r.n_sampled ? number(r.blended_pairs) : ordered_json(nullptr)},
+          {"pairs_walked", r.n_sampled ? number(r.walked_pairs) : ordered_json(nullptr)},
+          {"pairs_blended", r.n_sampled ? number(r.blended_pairs) : ordered_json(nullptr)},
           {"frames_sampled", r.n_sampled},
           {"device_busy_percent", number(r.device_busy_percent)},
           {"launches_per_step", number(r.launches_per_step)},
@@ -188,6 +212,8 @@ ordered_json to_json(const SteadyReport& r) {
           {"stages", stages},
           {"kernels", kernels},
           {"copy_bytes_per_second", number(r.copy_bytes_per_second)},
+          {"operations_per_second", number(r.operations_per_second)},
+          {"launch_ms", number(r.launch_ms)},
           {"floor_ms", number(r.floor_ms)}};
 }
 

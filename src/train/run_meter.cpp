@@ -114,12 +114,11 @@ double RunMeter::device_dry_fraction() const {
   return total_.seconds > 0 ? total_.dry_seconds / total_.seconds : 0;
 }
 
-RunMeter::StepMs RunMeter::step_ms() const {
-  if (intervals_ms_.empty()) return {};
-  const size_t n_last = std::min(intervals_ms_.size(), kLastSteps);
-  std::vector<float> last(intervals_ms_.end() - static_cast<ptrdiff_t>(n_last),
-                          intervals_ms_.end());
-  std::vector<float> sorted = intervals_ms_;
+RunMeter::StepMs RunMeter::step_ms_of(const std::vector<float>& intervals_ms) {
+  if (intervals_ms.empty()) return {};
+  const size_t n_last = std::min(intervals_ms.size(), kLastSteps);
+  std::vector<float> last(intervals_ms.end() - static_cast<ptrdiff_t>(n_last), intervals_ms.end());
+  std::vector<float> sorted = intervals_ms;
   std::sort(last.begin(), last.end());
   std::sort(sorted.begin(), sorted.end());
   return {sorted[sorted.size() / 2], sorted[std::min(sorted.size() - 1, sorted.size() * 95 / 100)],

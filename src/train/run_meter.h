@@ -45,7 +45,8 @@ class RunMeter {
     bool operator==(const StepMs&) const = default;
   };
   static constexpr size_t kLastSteps = 1000;
-  StepMs step_ms() const;
+  StepMs step_ms() const { return step_ms_of(intervals_ms_); }
+  static StepMs step_ms_of(const std::vector<float>& intervals_ms);
   /// What why_slow() judges, but for queued_steps.
   SlowFigures figures() const;
 

@@ -62,6 +62,21 @@ TEST(Steady, AStagesBytesGrowWithItsCount) {
   EXPECT_DOUBLE_EQ(more[0].bytes, stages[0].bytes) << "projection does not depend on instances";
 }
 
+TEST(Steady, TheFloorIsTheLongerOfBytesAndOperationsAndTheLaunches) {
+  SteadyReport report;
+  report.stages = {{"bytes", "", 1, 4e6, 1e6}, {"operations", "", 1, 1e6, 8e6}};
+  report.launches_per_step = 3;
+  add_floors(report);
+  EXPECT_EQ(report.floor_ms, 0) << "without speeds there is no floor";
+  report.copy_bytes_per_second = 1e9;
+  report.operations_per_second = 2e9;
+  report.launch_ms = 0.5;
+  add_floors(report);
+  EXPECT_DOUBLE_EQ(report.stages[0].floor_ms, 4);
+  EXPECT_DOUBLE_EQ(report.stages[1].floor_ms, 4);
+  EXPECT_DOUBLE_EQ(report.floor_ms, 4 + 4 + 1.5);
+}
+
 class SteadyRuns : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -110,6 +125,7 @@ TEST_F(SteadyRuns, CountTheStepsAndNeverWait) {
   EXPECT_GE(report.processed_share, 0);
   EXPECT_LE(report.processed_share, 1);
   EXPECT_GT(report.floor_ms, 0);
+  EXPECT_LE(report.blended_pairs, report.walked_pairs);
   EXPECT_FALSE(report.interrupted);
   // Timing events: every launch of a step, and what each stage took.
   double launches = 0, staged_ms = 0, kernel_ms = 0;
@@ -125,7 +141,7 @@ TEST_F(SteadyRuns, CountTheStepsAndNeverWait) {
   EXPECT_NEAR(staged_ms, kernel_ms, 1e-9);
   const std::string text = steady_table(report);
   for (const char* part : {"ms per step", "visible", "instances", "processed share", "floor",
-                           "blend_backward", "GB/s", "not available"}) {
+                           "blend_backward", "GB/s", "GFLOP/s", "blended"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(to_json(report)["gaussians"], 100);

@@ -132,5 +132,15 @@ TEST(RunMeter, ASiteThatWaitedOnlyBeforeStep20IsNotNamed) {
   EXPECT_EQ(bench.meter.figures().top_site, "");
 }
 
+TEST(RunMeter, TheLastMedianIsOfTheLastThousandSteps) {
+  std::vector<float> ms(1500, 1);
+  ms.insert(ms.end(), 1000, 3);
+  const RunMeter::StepMs all = RunMeter::step_ms_of(ms);
+  EXPECT_EQ(all.median, 1);
+  EXPECT_EQ(all.p95, 3);
+  EXPECT_EQ(all.last_median, 3);
+  EXPECT_EQ(RunMeter::step_ms_of({2, 4, 6}).last_median, 4) << "all there are";
+}
+
 }  // namespace
 }  // namespace millrace::test
