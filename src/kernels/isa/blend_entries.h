@@ -9,10 +9,10 @@ namespace millrace::kernels::MILLRACE_ISA {
 constexpr int kChunk = 64;  // entries prepared at a time: the bits of a word
 
 // With y = F^T d scaled by this, alpha = 2^(log2 opacity - |y|^2).
-constexpr float kExponentScale = 0.84932180028801907f;     // sqrt(log2(e) / 2)
-constexpr float kLevelMin = -7.9943534368588579f;          // log2(1/255)
-constexpr float kPixelSlack = 1.0f / 64.0f;                // px, for the rounding of the extents
-constexpr float kExtentSlack = 4e-6f;                      // of the extent, for large ones
+constexpr float kExponentScale = 0.84932180028801907f;  // sqrt(log2(e) / 2)
+constexpr float kLevelMin = -7.9943534368588579f;       // log2(1/255)
+constexpr float kPixelSlack = 1.0f / 64.0f;             // px, for the rounding of the extents
+constexpr float kExtentSlack = 4e-6f;                   // of the extent, for large ones
 
 /// `n` entries from the front of a list, or a part of it; arrays by entry.
 struct Chunk {
@@ -83,8 +83,8 @@ static inline void prepare_chunk(const BlendArgs& args, const TileGeometry& t,
     const vf gx = load(x + i) - (t.fx + 0.5f), gy = load(y + i) - (t.fy + 0.5f);
     // The ellipse's chord in each row of pixels.
     const vf inv_a = 1.0f / a, slope = b * inv_a, breadth = c * inv_a;
-    const vf reach_y = fma(broadcast(kExtentSlack), load(extent_y + i),
-                           load(extent_y + i) + kPixelSlack);
+    const vf reach_y =
+        fma(broadcast(kExtentSlack), load(extent_y + i), load(extent_y + i) + kPixelSlack);
     const vf slack = fma(broadcast(kExtentSlack), load(extent_x + i), broadcast(kPixelSlack));
     const vf reach2 = reach_y * reach_y;
     const Mask real = at_least(load(extent_y + i), vf{});
@@ -102,9 +102,10 @@ static inline void prepare_chunk(const BlendArgs& args, const TileGeometry& t,
       for (int column = 0; column < kBlockColumns; ++column) {
         const auto first = static_cast<float>(column * kRun);
         // What is not a number may touch anything.
-        const Mask touched = neither(below(broadcast(first + (kRun - 1)), low),
-                                     below(high, broadcast(first)));
-        chunk.entries_of_block[band * kBlockColumns + column] |= uint64_t{lane_bits(both(touched, real))} << i;
+        const Mask touched =
+            neither(below(broadcast(first + (kRun - 1)), low), below(high, broadcast(first)));
+        chunk.entries_of_block[band * kBlockColumns + column] |=
+            uint64_t{lane_bits(both(touched, real))} << i;
       }
     }
     const vf a_scaled = a * kExponentScale, b_scaled = b * kExponentScale,

@@ -61,9 +61,9 @@ bool blend_block(const Chunk& chunk, int block, int32_t first, const PixelPositi
   do {
     const int i = __builtin_ctzll(entries);
     entries &= entries - 1;
-    const Exponent e = exponent_at(broadcast(chunk.u[i]), broadcast(chunk.v[i]),
-                                   broadcast(chunk.a[i]), broadcast(chunk.b[i]),
-                                   broadcast(chunk.c[i]), broadcast(chunk.level[i]), x, y);
+    const Exponent e =
+        exponent_at(broadcast(chunk.u[i]), broadcast(chunk.v[i]), broadcast(chunk.a[i]),
+                    broadcast(chunk.b[i]), broadcast(chunk.c[i]), broadcast(chunk.level[i]), x, y);
     const Mask hit = both(open, at_least(e.level, broadcast(kLevelMin)));
     const vf alpha = keep(hit, min(exp2_in_range(e.level), broadcast(kAlphaMax)));
     const vf weight = alpha * transmittance;

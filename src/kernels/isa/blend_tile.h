@@ -13,8 +13,8 @@ constexpr int kTile = kTileSize;
 constexpr int kTilePixels = kTile * kTile;
 constexpr int kRun = 4;  // neighbouring pixels of one row of a block
 constexpr int kBlockRows = kWidth / kRun;
-constexpr int kBlockColumns = kTile / kRun;    // blocks side by side
-constexpr int kBands = kTile / kBlockRows;     // blocks on top of each other
+constexpr int kBlockColumns = kTile / kRun;  // blocks side by side
+constexpr int kBands = kTile / kBlockRows;   // blocks on top of each other
 constexpr int kBlocks = kBands * kBlockColumns;
 
 /// Where the run of pixels (4 run .. 4 run + 3, y) of the tile lies in a local array.

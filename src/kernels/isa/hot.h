@@ -106,7 +106,10 @@ struct HotKernels {
 void random_background(const StepBlock& step, uint32_t first, uint32_t n, float* red, float* green,
                        float* blue);
 
-/// The table for this processor, or for the instruction set that MILLRACE_ISA names (v2, v3, v4).
+/// The table for this processor's widest instruction set, or for the one that MILLRACE_ISA names
+/// (v2, v3, v4), if it has that. Chosen once.
 const HotKernels& hot_kernels();
+/// The table for the instruction set of that name; null where this processor has it not.
+const HotKernels* hot_kernels_of(const char* isa);
 
 }  // namespace millrace::kernels

@@ -124,8 +124,8 @@ static inline uint32_t lane_bits(Mask m) {
 }
 #endif
 
-/// a b + c and c - a b, fused where the instruction set can. Written out where two places must agree
-/// to the bit: what the compiler contracts by itself depends on the surroundings.
+/// a b + c and c - a b, fused where the instruction set can. Written out where two places must
+/// agree to the bit: what the compiler contracts by itself depends on the surroundings.
 static inline vf fma(vf a, vf b, vf c) {
 #if defined(__AVX512F__)
   return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
