@@ -83,6 +83,10 @@ struct HotKernels {
   int width;         // lanes
   /// Rows [32 block, 32 block + 32) below args.rows.
   void (*project_block)(const ProjectArgs& args, uint32_t block);
+  /// kernels/tile_cover.h. Counting and emitting are one function: two copies might round
+  /// differently.
+  uint32_t (*cover_tiles)(const Projected& gaussian, uint32_t tiles_x, uint32_t tiles_y,
+                          uint32_t* tiles);
   void (*blend_forward_tile)(const BlendArgs& args, uint32_t tile);
   void (*blend_backward_tile)(const BlendArgs& args, uint32_t tile);
   /// Sums instance gradients, goes back through projection and applies Adam. Returns how many rows

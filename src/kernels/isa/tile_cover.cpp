@@ -1,0 +1,122 @@
+// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips of one tile, along the
+// shorter side of its box, and each strip covers one interval of tiles. A strip is a lane.
+#include "kernels/isa/tile_cover.h"
+
+#include "kernels/isa/vector.h"
+
+namespace millrace::kernels::MILLRACE_ISA {
+namespace {
+
+// Covers rounding of the extents and interval ends; a tile too many costs little, one too few is an
+// error.
+constexpr float kSlack = 1.0f / 64.0f;
+constexpr int kTileShift = 4;
+constexpr float kTile = kTileSize;
+static_assert(kTileSize == 1u << kTileShift);
+constexpr float kTwoLn2 = 1.3862943611198906f;
+alignas(64) constexpr float kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+struct Intervals {
+  vi first, last;
+};
+
+// Tiles of `n` whose pixel centres (integers here) reach into [low, high]: [first, last), or [0,
+// 0).
+Intervals tiles_between(vf low, vf high, vi n) {
+  const vf limit = __builtin_convertvector(n, vf) * kTile;
+  const vf from = min(max(low - kSlack, broadcast(-1.0f)), limit);
+  const vf to = min(max(high + kSlack, broadcast(-1.0f)), limit);
+  // Rounded up and down; a comparison that holds is -1.
+  vi first_pixel = __builtin_convertvector(from, vi), last_pixel = __builtin_convertvector(to, vi);
+  first_pixel -= __builtin_convertvector(first_pixel, vf) < from;
+  last_pixel += __builtin_convertvector(last_pixel, vf) > to;
+  const vi empty = (first_pixel > last_pixel) | (last_pixel < 0) | (first_pixel >= n << kTileShift);
+  const vi inside = first_pixel > 0 ? first_pixel : vi{};
+  const vi last = (last_pixel >> kTileShift) + 1;
+  return {(inside >> kTileShift) & ~empty, (last < n ? last : n) & ~empty};
+}
+
+// A quadratic form a u^2 + 2 b u v + c v^2 <= r2 of determinant `det`, seen along strips of v.
+struct Form {
+  float a, b, c, det, r2, extent_u, extent_v;
+};
+
+// The tiles across that kWidth strips of the form cover, the first of which begins at `v_begin`
+// from the centre; `centre_u` of `n` tiles.
+Intervals cover_strips(const Form& f, float v_begin, float centre_u, int n) {
+  vf v0 = fma(load(kLanes), broadcast(kTile), broadcast(v_begin - kSlack));
+  vf v1 = v0 + (kTile - 1 + 2 * kSlack);
+  v0 = max(v0, broadcast(-f.extent_v));
+  v1 = min(v1, broadcast(f.extent_v));
+  // The extreme u lie at v = -+ b extent_u / c; outside the strip, the nearest strip end decides.
+  const float v_extreme = -f.b * f.extent_u / f.c, inv_a = 1.0f / f.a;
+  const vf v_high = min(max(broadcast(v_extreme), v0), v1);
+  const vf v_low = min(max(broadcast(-v_extreme), v0), v1);
+  const vf whole = broadcast(f.a * f.r2), det = broadcast(f.det), b = broadcast(f.b);
+  const vf low = -(b * v_low + sqrt(max(whole - det * v_low * v_low, vf{}))) * inv_a;
+  const vf high = (sqrt(max(whole - det * v_high * v_high, vf{})) - b * v_high) * inv_a;
+  const Intervals hit = tiles_between(low + centre_u, high + centre_u, broadcast_int(n));
+  const vi missed = v0 > v1;
+  return {hit.first & ~missed, hit.last & ~missed};
+}
+
+}  // namespace
+
+uint32_t cover_tiles(const Projected& g, uint32_t tiles_x, uint32_t tiles_y, uint32_t* tiles) {
+  // Pixel centres at integers. Lane 0 is x, lane 1 is y.
+  const float x = g.x - 0.5f, y = g.y - 0.5f;
+  const int nx = static_cast<int>(tiles_x), ny = static_cast<int>(tiles_y);
+  const Intervals box = tiles_between(vf{x - g.extent_x, y - g.extent_y},
+                                      vf{x + g.extent_x, y + g.extent_y}, vi{nx, ny});
+  const int left = box.first[0], right = box.last[0], top = box.first[1], bottom = box.last[1];
+  if (left >= right || top >= bottom) return 0;
+
+  const float r2 = max(kTwoLn2 * log2(broadcast(255.0f * g.opacity)), vf{})[0];
+  const bool by_rows = bottom - top <= right - left;
+  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c, det = xx * (g.c * g.c);
+  const Form form = by_rows ? Form{xx, xy, yy, det, r2, g.extent_x, g.extent_y}
+                            : Form{yy, xy, xx, det, r2, g.extent_y, g.extent_x};
+  const int begin = by_rows ? top : left, end = by_rows ? bottom : right;
+  const vi across_first = broadcast_int(by_rows ? left : top);
+  const vi across_last = broadcast_int(by_rows ? right : bottom);
+  int32_t first[kWidth], last[kWidth];  // of the strips from `strip` on
+  const auto cover = [&](int strip) {
+    const float v_begin = static_cast<float>(strip << kTileShift) - (by_rows ? y : x);
+    const Intervals hit = cover_strips(form, v_begin, by_rows ? x : y, by_rows ? nx : ny);
+    const vi from = hit.first > across_first ? hit.first : across_first;
+    const vi to = hit.last < across_last ? hit.last : across_last;
+    __builtin_memcpy(first, &from, sizeof(first));
+    __builtin_memcpy(last, &to, sizeof(last));
+    return end - strip < kWidth ? end - strip : kWidth;
+  };
+  uint32_t n = 0;
+  if (!tiles || by_rows) {
+    for (int strip = begin; strip < end; strip += kWidth) {
+      const int n_strips = cover(strip);
+      for (int i = 0; i < n_strips; ++i) {
+        const int from = first[i], length = last[i] - from;
+        if (tiles) {
+          const int id = (strip + i) * nx + from;
+          for (int k = 0; k < length; ++k) tiles[n + k] = static_cast<uint32_t>(id + k);
+        }
+        n += length > 0 ? static_cast<uint32_t>(length) : 0;
+      }
+    }
+    return n;
+  }
+  // Row by row, for ids that rise.
+  int n_strips = 0;
+  for (int row = top; row < bottom; ++row) {
+    for (int strip = begin; strip < end; strip += kWidth) {
+      if (row == top || end - begin > kWidth) n_strips = cover(strip);
+      for (int i = 0; i < n_strips; ++i) {
+        if (row >= first[i] && row < last[i]) {
+          tiles[n++] = static_cast<uint32_t>(row * nx + strip + i);
+        }
+      }
+    }
+  }
+  return n;
+}
+
+}  // namespace millrace::kernels::MILLRACE_ISA
