@@ -14,7 +14,6 @@ constexpr int kTileShift = 4;
 constexpr float kTile = kTileSize;
 static_assert(kTileSize == 1u << kTileShift);
 constexpr float kTwoLn2 = 1.3862943611198906f;
-alignas(64) constexpr float kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 struct Intervals {
   vi first, last;
@@ -44,7 +43,8 @@ struct Form {
 // The tiles across that kWidth strips of the form cover, the first of which begins at `v_begin`
 // from the centre; `centre_u` of `n` tiles.
 Intervals cover_strips(const Form& f, float v_begin, float centre_u, int n) {
-  vf v0 = fma(load(kLanes), broadcast(kTile), broadcast(v_begin - kSlack));
+  vf v0 = fma(__builtin_convertvector(first_lanes(), vf), broadcast(kTile),
+              broadcast(v_begin - kSlack));
   vf v1 = v0 + (kTile - 1 + 2 * kSlack);
   v0 = max(v0, broadcast(-f.extent_v));
   v1 = min(v1, broadcast(f.extent_v));
