@@ -188,20 +188,17 @@ kernels::PhotometricArgs HotFrame::photometric_args() {
 void HotFrame::photometric_forward(const kernels::HotKernels& hot) {
   maps.assign(9 * kPixels, 0);
   sums.assign(3 * kBands * kLossSums, 0);
-  std::vector<float> scratch(kernels::photometric_scratch_floats(kWidthPx));
   const kernels::PhotometricArgs args = photometric_args();
   for (uint32_t i = 0; i < 3 * kBands; ++i) {
-    hot.photometric_forward_band(args, i / kBands, i % kBands, sums.data() + kLossSums * i,
-                                 scratch.data());
+    hot.photometric_forward_band(args, i / kBands, i % kBands, sums.data() + kLossSums * i);
   }
 }
 
 void HotFrame::photometric_backward(const kernels::HotKernels& hot) {
   d_image.assign(3 * kPixels, 0);
-  std::vector<float> scratch(kernels::photometric_scratch_floats(kWidthPx));
   const kernels::PhotometricArgs args = photometric_args();
   for (uint32_t i = 0; i < 3 * kBands; ++i) {
-    hot.photometric_backward_band(args, i / kBands, i % kBands, scratch.data());
+    hot.photometric_backward_band(args, i / kBands, i % kBands);
   }
 }
 

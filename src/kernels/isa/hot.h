@@ -73,10 +73,6 @@ struct PhotometricArgs {
   float* maps;     // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12
   float* d_image;  // [3,H,W]
 };
-/// Floats of scratch that one photometric band needs.
-constexpr uint64_t photometric_scratch_floats(uint32_t width) {
-  return uint64_t{width + 64} * (5 * (kLossBand + 10) + 8);
-}
 
 struct HotKernels {
   const char* name;  // "x86-64-v3"
@@ -99,9 +95,8 @@ struct HotKernels {
   /// One band of one channel. sums: [kLossSums] sums of |x-y|, SSIM and (x-y)^2 over the band's
   /// valid pixels.
   void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                                   float* sums, float* scratch);
-  void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                                    float* scratch);
+                                   float* sums);
+  void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band);
 };
 
 /// Random background of `n` pixels from `first`: a function of (seed, step, pixel), so a replay
