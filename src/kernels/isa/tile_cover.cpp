@@ -1,5 +1,6 @@
-// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips of one tile, along the
-// shorter side of its box, and each strip covers one interval of tiles. A strip is a lane.
+// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips, the rows of tiles, and
+// each strip covers one interval of tiles. A strip is a lane. Strips along the shorter side would
+// be fewer for tall Gaussians, but then tiles come out of order, and bands rely on the order.
 #include "kernels/isa/tile_cover.h"
 
 #include "kernels/isa/vector.h"
@@ -35,9 +36,9 @@ Intervals tiles_between(vf low, vf high, vi n) {
   return {(inside >> kTileShift) & ~empty, (last < n ? last : n) & ~empty};
 }
 
-// A quadratic form a u^2 + 2 b u v + c v^2 <= r2 of determinant `det`, seen along strips of v.
+// The ellipse xx u^2 + 2 xy u v + yy v^2 <= r2 of determinant `det`, u and v from its centre.
 struct Form {
-  float a, b, c, det, r2, extent_u, extent_v;
+  float xx, xy, yy, det, r2, extent_u, extent_v;
 };
 
 // The tiles across that kWidth strips of the form cover, the first of which begins at `v_begin`
@@ -48,13 +49,13 @@ Intervals cover_strips(const Form& f, float v_begin, float centre_u, int n) {
   vf v1 = v0 + (kTile - 1 + 2 * kSlack);
   v0 = max(v0, broadcast(-f.extent_v));
   v1 = min(v1, broadcast(f.extent_v));
-  // The extreme u lie at v = -+ b extent_u / c; outside the strip, the nearest strip end decides.
-  const float v_extreme = -f.b * f.extent_u / f.c, inv_a = 1.0f / f.a;
+  // The extreme u lie at v = -+ xy extent_u / yy; outside the strip, the nearest strip end decides.
+  const float v_extreme = -f.xy * f.extent_u / f.yy, inv_xx = 1.0f / f.xx;
   const vf v_high = min(max(broadcast(v_extreme), v0), v1);
   const vf v_low = min(max(broadcast(-v_extreme), v0), v1);
-  const vf whole = broadcast(f.a * f.r2), det = broadcast(f.det), b = broadcast(f.b);
-  const vf low = -(b * v_low + sqrt(max(whole - det * v_low * v_low, vf{}))) * inv_a;
-  const vf high = (sqrt(max(whole - det * v_high * v_high, vf{})) - b * v_high) * inv_a;
+  const vf whole = broadcast(f.xx * f.r2), det = broadcast(f.det), xy = broadcast(f.xy);
+  const vf low = -(xy * v_low + sqrt(max(whole - det * v_low * v_low, vf{}))) * inv_xx;
+  const vf high = (sqrt(max(whole - det * v_high * v_high, vf{})) - xy * v_high) * inv_xx;
   const Intervals hit = tiles_between(low + centre_u, high + centre_u, broadcast_int(n));
   const vi missed = v0 > v1;
   return {hit.first & ~missed, hit.last & ~missed};
@@ -72,48 +73,25 @@ uint32_t cover_tiles(const Projected& g, uint32_t tiles_x, uint32_t tiles_y, uin
   if (left >= right || top >= bottom) return 0;
 
   const float r2 = max(kTwoLn2 * log2(broadcast(255.0f * g.opacity)), vf{})[0];
-  const bool by_rows = bottom - top <= right - left;
-  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c, det = xx * (g.c * g.c);
-  const Form form = by_rows ? Form{xx, xy, yy, det, r2, g.extent_x, g.extent_y}
-                            : Form{yy, xy, xx, det, r2, g.extent_y, g.extent_x};
-  const int begin = by_rows ? top : left, end = by_rows ? bottom : right;
-  const vi across_first = broadcast_int(by_rows ? left : top);
-  const vi across_last = broadcast_int(by_rows ? right : bottom);
-  int32_t first[kWidth], last[kWidth];  // of the strips from `strip` on
-  const auto cover = [&](int strip) {
-    const float v_begin = static_cast<float>(strip << kTileShift) - (by_rows ? y : x);
-    const Intervals hit = cover_strips(form, v_begin, by_rows ? x : y, by_rows ? nx : ny);
-    const vi from = hit.first > across_first ? hit.first : across_first;
-    const vi to = hit.last < across_last ? hit.last : across_last;
+  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c;
+  const Form form = {xx, xy, yy, xx * (g.c * g.c), r2, g.extent_x, g.extent_y};
+  uint32_t n = 0;
+  for (int strip = top; strip < bottom; strip += kWidth) {
+    const float v_begin = static_cast<float>(strip << kTileShift) - y;
+    const Intervals hit = cover_strips(form, v_begin, x, nx);
+    const vi from = hit.first > left ? hit.first : broadcast_int(left);
+    const vi to = hit.last < right ? hit.last : broadcast_int(right);
+    int32_t first[kWidth], last[kWidth];
     __builtin_memcpy(first, &from, sizeof(first));
     __builtin_memcpy(last, &to, sizeof(last));
-    return end - strip < kWidth ? end - strip : kWidth;
-  };
-  uint32_t n = 0;
-  if (!tiles || by_rows) {
-    for (int strip = begin; strip < end; strip += kWidth) {
-      const int n_strips = cover(strip);
-      for (int i = 0; i < n_strips; ++i) {
-        const int from = first[i], length = last[i] - from;
-        if (tiles) {
-          const int id = (strip + i) * nx + from;
-          for (int k = 0; k < length; ++k) tiles[n + k] = static_cast<uint32_t>(id + k);
-        }
-        n += length > 0 ? static_cast<uint32_t>(length) : 0;
+    const int n_strips = bottom - strip < kWidth ? bottom - strip : kWidth;
+    for (int i = 0; i < n_strips; ++i) {
+      const int length = last[i] > first[i] ? last[i] - first[i] : 0;
+      if (tiles) {
+        const int id = (strip + i) * nx + first[i];
+        for (int k = 0; k < length; ++k) tiles[n + k] = static_cast<uint32_t>(id + k);
       }
-    }
-    return n;
-  }
-  // Row by row, for ids that rise.
-  int n_strips = 0;
-  for (int row = top; row < bottom; ++row) {
-    for (int strip = begin; strip < end; strip += kWidth) {
-      if (row == top || end - begin > kWidth) n_strips = cover(strip);
-      for (int i = 0; i < n_strips; ++i) {
-        if (row >= first[i] && row < last[i]) {
-          tiles[n++] = static_cast<uint32_t>(row * nx + strip + i);
-        }
-      }
+      n += static_cast<uint32_t>(length);
     }
   }
   return n;
