@@ -66,6 +66,71 @@ struct CameraRecord {
 };
 static_assert(sizeof(CameraRecord) == 96);
 
+/// How the pixels of a step count (TRAINING.md 4.2 to 4.6).
+struct LossStep {
+  float structure_weight;          // of thin structures in the pixel weights; 0 = off
+  float densify_structure_weight;  // the same in the error map
+  float edge_weight;               // of the edge loss; 0 = off
+  float mask_penalty;              // of opacity where the mask says background
+  uint32_t mask_mode;              // MaskMode
+  uint32_t mask_inverted;
+  float mask_threshold;
+  float outside_weight;  // of pixels whose ray misses the crop box
+};
+static_assert(sizeof(LossStep) == 32);
+enum MaskMode : uint32_t {
+  kMaskNone = 0,
+  kMaskIgnore = 1,
+  kMaskSegment = 2,
+  kMaskSegmentAndIgnore = 3,
+  kMaskAlphaConsistent = 4,
+};
+
+/// The crop box: a row or a ray's point p is inside if world_to_box (p, 1) is between min and max.
+struct CropStep {
+  float world_to_box[12];  // 3x4, row-major
+  float min[3], max[3];
+  uint32_t enabled, inverse;
+  float rate_scale;  // of the Adam steps and the refinement scores of rows outside
+  uint32_t reserved;
+};
+static_assert(sizeof(CropStep) == 88);
+
+/// MRNF (TRAINING.md 3.1 to 3.4).
+struct MrnfStep {
+  float growth_threshold, growth_fraction;
+  float opacity_decay, scale_decay;                // of a refinement at this step
+  float screen_share_limit, screen_share_penalty;  // limit outside (0,1): off
+  float erank_reg, dc_reg, sh_rest_reg;
+  float far_rate_limit;  // the most that rows outside the camera hull are sped up; 1 = off
+  uint32_t modes;        // kMrnf...
+  uint32_t reserved;
+};
+static_assert(sizeof(MrnfStep) == 48);
+constexpr uint32_t kMrnfOn = 1;      // rates of means and noise are in median sizes
+constexpr uint32_t kMrnfGrows = 2;   // a refinement adds rows
+constexpr uint32_t kMrnfBounds = 4;  // a refinement measures the scene's bounds again
+constexpr uint32_t kMrnfNoise = 8;
+
+/// Exposure correction (TRAINING.md 5).
+struct AppearanceStep {
+  uint32_t modes;                          // kAppearance...
+  uint32_t frame;                          // of the training views
+  uint32_t camera;                         // physical camera
+  uint32_t updates;                        // of all grids before this step
+  float ppisp_rate, ppisp_inv_sqrt_bias2;  // rate / (1 - beta1^t)
+  float ppisp_reg;
+  float grid_rate, grid_inv_sqrt_bias2;
+  float grid_tv;
+  float controller_rate, controller_inv_sqrt_bias2;
+};
+static_assert(sizeof(AppearanceStep) == 48);
+constexpr uint32_t kAppearancePpisp = 1;
+constexpr uint32_t kAppearanceGrid = 2;
+constexpr uint32_t kAppearanceCrf = 4;          // PPISP's response curve too
+constexpr uint32_t kAppearanceProject = 8;      // keep means over frames at zero
+constexpr uint32_t kAppearanceController = 16;  // only the controller learns
+
 /// All that varies per transaction; uploaded once for each.
 struct StepBlock {
   uint64_t transaction;
@@ -86,8 +151,12 @@ struct StepBlock {
   uint32_t max_rows;     // MCMC: the cap
   uint32_t modes;        // bit 0: random background
   uint32_t reserved;
+  LossStep loss;
+  CropStep crop;
+  MrnfStep mrnf;
+  AppearanceStep appearance;
 };
-static_assert(sizeof(StepBlock) == 104);
+static_assert(sizeof(StepBlock) == 320);
 constexpr uint32_t kModeRandomBackground = 1;
 
 /// The sticky gate (ARCHITECTURE.md section 4).

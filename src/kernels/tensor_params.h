@@ -109,6 +109,15 @@ struct RandomParams {
 };
 static_assert(sizeof(RandomParams) == 40);
 
+/// iterate_affine: x <- a x + b, `rounds` times.
+struct IterateAffineParams {
+  uint64_t n;
+  uint32_t rounds;
+  float a, b;
+  uint32_t padding;
+};
+static_assert(sizeof(IterateAffineParams) == 24);
+
 /// add_u32, the device self-test kernel.
 struct AddU32Params {
   uint32_t value = 0;

@@ -170,4 +170,11 @@ Tensor random_normal(Device& device, const Shape& shape, uint64_t seed, uint32_t
                      RandomPurpose purpose, float mean = 0, float deviation = 1,
                      Site site = Site::current());
 
+// --- Measuring ---
+
+/// x <- a x + b, `rounds` times, on each of `n` elements (n < 2^32), element i beginning as i / n:
+/// 2 n rounds floating-point operations and next to no memory. [n] F32.
+Tensor iterate_affine(Device& device, int64_t n, uint32_t rounds, float a, float b,
+                      Site site = Site::current());
+
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Concatenation, gathering and scattering of rows, and random numbers.
+// Concatenation, gathering and scattering of rows, random numbers, and iterate_affine.
 #include <fmt/format.h>
 
 #include "tensor/check.h"
@@ -111,6 +111,13 @@ Tensor random_normal(Device& device, const Shape& shape, uint64_t seed, uint32_t
                 {0, seed, step, static_cast<uint32_t>(purpose),
                  static_cast<uint32_t>(RandomKind::Normal), mean, deviation, 0},
                 site);
+}
+
+Tensor iterate_affine(Device& device, int64_t n, uint32_t rounds, float a, float b, Site site) {
+  Tensor out = Tensor::empty(device, Shape{n}, Dtype::F32, "iterate_affine", site);
+  launch(device, KernelId::iterate_affine, out.numel(), {write(out, site)},
+         IterateAffineParams{out.numel(), rounds, a, b, 0}, site);
+  return out;
 }
 
 }  // namespace millrace

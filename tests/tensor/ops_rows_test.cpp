@@ -120,5 +120,21 @@ TEST(Random, HasTheMomentsAskedFor) {
   EXPECT_NEAR(square_z, 1, 5 * 1.4142 / 316.2);
 }
 
+TEST(IterateAffine, ComesToTheClosedForm) {
+  const auto device = open_checked("cpu:2");
+  constexpr int64_t kElements = 5003;
+  for (const uint32_t rounds : {0u, 1u, 100u}) {
+    const HostArray x = read_blocking(iterate_affine(*device, kElements, rounds, 0.96875f, 0.5f));
+    ASSERT_EQ(x.values.size(), static_cast<size_t>(kElements));
+    const double left = std::pow(0.96875, rounds), fixed_point = 0.5 / (1 - 0.96875);
+    for (int64_t i = 0; i < kElements; ++i) {
+      const double first = static_cast<double>(i) / kElements;
+      ASSERT_NEAR(x.values[static_cast<size_t>(i)], fixed_point + (first - fixed_point) * left,
+                  1e-5)
+          << i << " after " << rounds;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace millrace::test
