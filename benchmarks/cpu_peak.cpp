@@ -1,11 +1,14 @@
-// The measured arithmetic peak: twelve chains of multiply-adds per thread, in registers.
+// The measured arithmetic peak: twelve chains of multiply-adds per thread, in registers; and the
+// speed of memory: McCalpin's triad.
 #include "cpu_peak.h"
 
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <vector>
 
 namespace millrace::benchmarks {
 namespace {
@@ -91,6 +94,27 @@ double avx512_peak_gflops(int threads, double seconds) {
   static_cast<void>(threads);
   static_cast<void>(seconds);
   return 0;
+}
+
+double memory_gbytes_per_second(int threads) {
+  constexpr size_t kElements = 12u << 20;  // 96 MiB an array
+  constexpr int kRounds = 5;
+  static std::vector<double> a(kElements), b(kElements, 1.0), c(kElements, 2.0);
+  double best = 0;
+  tbb::task_arena arena(threads);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto begin = steady_clock::now();
+    arena.execute([&] {
+      tbb::parallel_for(tbb::blocked_range<size_t>(0, kElements, kElements / 64),
+                        [&](const tbb::blocked_range<size_t>& range) {
+                          for (size_t i = range.begin(); i < range.end(); ++i) {
+                            a[i] = b[i] + 3.0 * c[i];
+                          }
+                        });
+    });
+    best = std::max(best, 24e-9 * kElements / seconds_since(begin));
+  }
+  return best;
 }
 
 }  // namespace millrace::benchmarks

@@ -60,7 +60,7 @@ class Roofline {
   Counts count_blocking(uint32_t view);
   std::map<std::string, Work> work_of(const Counts& counts) const;
   void print(const std::map<std::string, double>& ms, const Counts& counts, double peak_256,
-             double peak_512) const;
+             double peak_512, double memory) const;
 
   Settings settings_;
   std::unique_ptr<Device> device_;
@@ -179,7 +179,7 @@ std::map<std::string, Work> Roofline::work_of(const Counts& c) const {
 }
 
 void Roofline::print(const std::map<std::string, double>& ms, const Counts& counts, double peak_256,
-                     double peak_512) const {
+                     double peak_512, double memory) const {
   const std::map<std::string, Work> work = work_of(counts);
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [kernel, time] : ms) order.emplace_back(-time, kernel);
@@ -205,6 +205,7 @@ void Roofline::print(const std::map<std::string, double>& ms, const Counts& coun
                                          {"visible", counts.visible},
                                          {"avx2_peak_gflops", peak_256},
                                          {"avx512_peak_gflops", peak_512},
+                                         {"memory_gbytes_per_second", memory},
                                          {"blend_ms", blend_ms},
                                          {"blend_gpairs_per_second", pairs / blend_ms * 1e-6},
                                          {"blend_gflops", blend_gflops},
@@ -218,7 +219,8 @@ void Roofline::print(const std::map<std::string, double>& ms, const Counts& coun
              n_rows_, counts.visible, counts.instances);
   fmt::print("pairs per frame: {} walked, {} in the Gaussians' boxes, {} blended\n",
              counts.pairs.walked, counts.pairs.boxed, counts.pairs.blended);
-  fmt::print("peak: {:.1f} GFLOP/s with AVX2, {:.1f} with AVX-512\n\n", peak_256, peak_512);
+  fmt::print("peak: {:.1f} GFLOP/s with AVX2, {:.1f} with AVX-512; memory {:.1f} GB/s\n\n", peak_256,
+             peak_512, memory);
   fmt::print("{:<24} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "kernel", "ms", "MFLOP", "GFLOP/s",
              "of AVX2", "MB", "GB/s");
   for (const auto& [negative, kernel] : order) {
@@ -268,7 +270,7 @@ void Roofline::run_blocking() {
   counts.pairs.blended /= views_.size();
   counts.pairs.boxed /= views_.size();
   counts.pairs.walked /= views_.size();
-  print(ms, counts, median(peaks_256), median(peaks_512));
+  print(ms, counts, median(peaks_256), median(peaks_512), memory_gbytes_per_second(threads));
 }
 
 }  // namespace

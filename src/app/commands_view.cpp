@@ -30,9 +30,9 @@ Result<int> run_eval(Context& context, const ParsedArguments& arguments) {
   context.console.end_progress();
   context.console.result(
       fmt::format("PSNR {:.3f}, SSIM {:.4f}, PSNR after colour fit {:.3f}, after gain {:.3f}; {} "
-                  "views, {} Gaussians",
+                  "views ({:.1f} frames/s), {} Gaussians",
                   result.psnr, result.ssim, result.psnr_cc, result.psnr_gain, result.n_views,
-                  with_thousands(result.gaussians)));
+                  result.frames_per_second, with_thousands(result.gaussians)));
   if (!options.output.empty()) context.console.result("output: " + absolute_text(options.output));
   context.events.emit("done", {{"psnr", result.psnr},
                                {"ssim", result.ssim},
@@ -40,7 +40,8 @@ Result<int> run_eval(Context& context, const ParsedArguments& arguments) {
                                {"psnr_gain", result.psnr_gain},
                                {"views", result.n_views},
                                {"gaussians", result.gaussians},
-                               {"seconds", result.seconds}});
+                               {"seconds", result.seconds},
+                               {"frames_per_second", result.frames_per_second}});
   return 0;
 }
 

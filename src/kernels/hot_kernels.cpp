@@ -26,24 +26,33 @@ const HotKernels& table();
 namespace {
 
 const HotKernels& choose() {
+  const char* wanted = std::getenv("MILLRACE_ISA");
+  for (const char* isa : {wanted ? wanted : "", "v4", "v3", "v2"}) {
+    if (const HotKernels* found = hot_kernels_of(isa)) return *found;
+  }
+  return *hot_kernels_of("generic");
+}
+
+}  // namespace
+
+const HotKernels* hot_kernels_of(const char* isa) {
+  const std::string_view name = isa;
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("bmi2");
   const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512vl");
-  const char* wanted = std::getenv("MILLRACE_ISA");
-  const std::string_view isa = wanted ? wanted : "";
-  if (isa == "v2") return v2::table();
-  if (isa == "v3" && has_v3) return v3::table();
-  return has_v4 ? v4::table() : has_v3 ? v3::table() : v2::table();
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vl");
+  // There is nothing below v2 to fall back to.
+  if (name == "v2") return &v2::table();
+  if (name == "v3" && has_v3) return &v3::table();
+  if (name == "v4" && has_v4) return &v4::table();
 #else
-  return generic::table();
+  if (name == "generic") return &generic::table();
 #endif
+  return nullptr;
 }
-
-}  // namespace
 
 const HotKernels& hot_kernels() {
   static const HotKernels& table = choose();

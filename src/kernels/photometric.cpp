@@ -1,7 +1,5 @@
 // The photometric loss (1 - lambda) L1 + lambda (1 - SSIM) and its image gradient
 // (TRAINING.md 4.1).
-#include <vector>
-
 #include "base/parallel.h"
 #include "kernels/isa/hot.h"
 #include "kernels/kernel.h"
@@ -24,15 +22,12 @@ PhotometricArgs photometric_args(const KernelCall& call) {
   return args;
 }
 
-// Runs task(channel, band, scratch) for all bands of all channels.
+// Runs task(channel, band) for all bands of all channels.
 template <class Task>
 void for_each_band(const LossParams& params, const Task& task) {
   const uint32_t bands = n_bands(params.height);
   parallel_blocks(uint64_t{3} * bands, [&](uint64_t i) {
-    thread_local std::vector<float> scratch;
-    const uint64_t need = photometric_scratch_floats(params.width);
-    if (scratch.size() < need) scratch.resize(need);
-    task(static_cast<uint32_t>(i / bands), static_cast<uint32_t>(i % bands), scratch.data());
+    task(static_cast<uint32_t>(i / bands), static_cast<uint32_t>(i % bands));
   });
 }
 
@@ -62,9 +57,9 @@ void photometric_forward(const KernelCall& call) {
   auto* partials = call.buffer<float>(5);
   const uint32_t bands = n_bands(params.height);
   const HotKernels& hot = hot_kernels();
-  for_each_band(params, [&](uint32_t channel, uint32_t band, float* scratch) {
+  for_each_band(params, [&](uint32_t channel, uint32_t band) {
     hot.photometric_forward_band(args, channel, band,
-                                 partials + kLossSums * (channel * bands + band), scratch);
+                                 partials + kLossSums * (channel * bands + band));
   });
 }
 
@@ -75,8 +70,8 @@ void photometric_backward(const KernelCall& call) {
   PhotometricArgs args = photometric_args(call);
   args.d_image = call.buffer<float>(5);
   const HotKernels& hot = hot_kernels();
-  for_each_band(call.params_as<LossParams>(), [&](uint32_t channel, uint32_t band, float* scratch) {
-    hot.photometric_backward_band(args, channel, band, scratch);
+  for_each_band(call.params_as<LossParams>(), [&](uint32_t channel, uint32_t band) {
+    hot.photometric_backward_band(args, channel, band);
   });
 }
 

@@ -49,7 +49,8 @@ void project(const KernelCall& call) {
       const uint64_t last = std::min<uint64_t>(rows, (block + 1) * kRowBlock);
       for (uint64_t row = block * kRowBlock; row < last; ++row) {
         if (args.n_tiles[row] == 0) continue;
-        args.n_tiles[row] = cover_tiles(args.projected[row], args.tiles_x, args.tiles_y, nullptr);
+        args.n_tiles[row] =
+            hot.cover_tiles(args.projected[row], args.tiles_x, args.tiles_y, nullptr);
         if (args.n_tiles[row] == 0) args.depth_key[row] = ~0u;
       }
     }
@@ -112,6 +113,7 @@ void emit_instances(const KernelCall& call) {
   const Band band = band_of(params, control, *call.buffer<const BandTable>(5));
   auto* instance_tile = call.buffer<uint32_t>(6);
   auto* instance_row = call.buffer<uint32_t>(7);
+  const HotKernels& hot = hot_kernels();
   parallel_for(control.counts.rows, kRowsPerTask * kRowBlock, [&](uint64_t begin, uint64_t end) {
     TileList tiles(params);
     for (uint64_t row = begin; row < end; ++row) {
@@ -121,7 +123,7 @@ void emit_instances(const KernelCall& call) {
       if (params.n_bands > 1) {
         std::ranges::copy(tiles.of(projected[row], band), instance_tile + slot);
       } else {
-        cover_tiles(projected[row], params.tiles_x, params.tiles_y, instance_tile + slot);
+        hot.cover_tiles(projected[row], params.tiles_x, params.tiles_y, instance_tile + slot);
       }
       std::fill_n(instance_row + slot, n_tiles[row], static_cast<uint32_t>(row));
     }

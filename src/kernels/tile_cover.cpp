@@ -1,84 +1,13 @@
-// The exact tile test (TRAINING.md 2.2): the ellipse is cut into strips, the rows of tiles, and
-// each strip covers one interval of tiles. Strips along the shorter side would be fewer for tall
-// Gaussians, but then tiles come out of order, and bands rely on the order.
+// The tile test of this processor's instruction set.
 #include "kernels/tile_cover.h"
 
-#include <algorithm>
-#include <cmath>
+#include "kernels/isa/hot.h"
 
 namespace millrace::kernels {
-namespace {
 
-// Covers rounding of the extents and interval ends; a tile too many costs little, one too few is an
-// error.
-constexpr float kSlack = 1.0f / 64.0f;
-constexpr int kTile = kTileSize;
-
-// Tiles of `n` whose pixel centres (integers here) reach into [low, high]: [first, last).
-struct Interval {
-  int first, last;
-};
-Interval tiles_between(float low, float high, int n) {
-  const float limit = static_cast<float>(n) * kTileSize;
-  const float from = std::clamp(low - kSlack, -1.0f, limit);
-  const float to = std::clamp(high + kSlack, -1.0f, limit);
-  // Rounded up and down; without SSE4.1 the library's functions are slow.
-  int first_pixel = static_cast<int>(from), last_pixel = static_cast<int>(to);
-  first_pixel += static_cast<float>(first_pixel) < from ? 1 : 0;
-  last_pixel -= static_cast<float>(last_pixel) > to ? 1 : 0;
-  if (first_pixel > last_pixel || last_pixel < 0 || first_pixel >= n * kTile) return {0, 0};
-  const int first = std::max(0, first_pixel) / kTile;
-  const int last = last_pixel / kTile + 1;
-  return {first, std::min(last, n)};
-}
-
-// The ellipse xx u^2 + 2 xy u v + yy v^2 <= r2 of determinant `det`, u and v from its centre.
-struct Form {
-  float xx, xy, yy, det, r2, extent_u, extent_v;
-};
-
-// The interval of u inside the form for v in [v0, v1]; false if the strip misses it.
-bool strip_interval(const Form& f, float v0, float v1, float& low, float& high) {
-  v0 = std::max(v0, -f.extent_v);
-  v1 = std::min(v1, f.extent_v);
-  if (v0 > v1) return false;
-  // The extreme u lie at v = -+ xy extent_u / yy; outside the strip, the nearest strip end decides.
-  const float v_extreme = -f.xy * f.extent_u / f.yy;
-  const float v_high = std::clamp(v_extreme, v0, v1), v_low = std::clamp(-v_extreme, v0, v1);
-  const auto root = [&](float v) { return std::sqrt(std::max(f.xx * f.r2 - f.det * v * v, 0.0f)); };
-  low = (-f.xy * v_low - root(v_low)) / f.xx;
-  high = (-f.xy * v_high + root(v_high)) / f.xx;
-  return true;
-}
-
-}  // namespace
-
-__attribute__((noinline)) uint32_t cover_tiles(const Projected& g, uint32_t tiles_x,
-                                               uint32_t tiles_y, uint32_t* tiles) {
-  const float r2 = std::max(2.0f * std::log(255.0f * g.opacity), 0.0f);
-  // Pixel centres at integers.
-  const float x = g.x - 0.5f, y = g.y - 0.5f;
-  const int nx = static_cast<int>(tiles_x), ny = static_cast<int>(tiles_y);
-  const Interval box_x = tiles_between(x - g.extent_x, x + g.extent_x, nx);
-  const Interval box_y = tiles_between(y - g.extent_y, y + g.extent_y, ny);
-  if (box_x.first >= box_x.last || box_y.first >= box_y.last) return 0;
-
-  const float xx = g.a * g.a, xy = g.a * g.b, yy = g.b * g.b + g.c * g.c;
-  const Form form = {xx, xy, yy, xx * (g.c * g.c), r2, g.extent_x, g.extent_y};
-  uint32_t n = 0;
-  for (int strip = box_y.first; strip < box_y.last; ++strip) {
-    const float v0 = static_cast<float>(strip) * kTileSize - y - kSlack;
-    const float v1 = v0 + (kTileSize - 1) + 2.0f * kSlack;
-    float low, high;
-    if (!strip_interval(form, v0, v1, low, high)) continue;
-    Interval hit = tiles_between(low + x, high + x, nx);
-    hit.first = std::max(hit.first, box_x.first);
-    hit.last = std::min(hit.last, box_x.last);
-    for (int i = hit.first; i < hit.last; ++i, ++n) {
-      if (tiles) tiles[n] = static_cast<uint32_t>(strip * nx + i);
-    }
-  }
-  return n;
+uint32_t cover_tiles(const Projected& gaussian, uint32_t tiles_x, uint32_t tiles_y,
+                     uint32_t* tiles) {
+  return hot_kernels().cover_tiles(gaussian, tiles_x, tiles_y, tiles);
 }
 
 }  // namespace millrace::kernels

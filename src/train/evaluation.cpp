@@ -85,6 +85,8 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
   }
   Evaluation evaluation = scores.take();
   evaluation.result.seconds = seconds;
+  evaluation.result.frames_per_second =
+      seconds > 0 ? static_cast<double>(in.views.size()) / seconds : 0;
   return evaluation;
 }
 

@@ -36,6 +36,7 @@ struct EvalResult {
   uint64_t gaussians = 0;
   uint32_t n_views = 0;
   double seconds = 0;
+  double frames_per_second = 0;  // of the rendering alone, of `millrace eval`; else 0
 };
 
 /// Called from the training thread; must not block for long. All optional.

@@ -22,8 +22,8 @@ TEST(Determinism, TwoRunsEndInTheSameState) {
   EXPECT_EQ(again.psnr, first_run().psnr);
 }
 
-TEST(Determinism, OneTwoAndThreeThreadsEndInTheSameState) {
-  for (const int threads : {1, 2, 3}) {
+TEST(Determinism, OneTwoThreeAndEightThreadsEndInTheSameState) {
+  for (const int threads : {1, 2, 3, 8}) {
     TrainOptions options = tiny_options(kSteps);
     options.threads = threads;
     EXPECT_EQ(train_or_fail(options).state_sha256, first_run().state_sha256) << threads;

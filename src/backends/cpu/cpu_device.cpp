@@ -15,6 +15,7 @@
 #include "device/test_hooks.h"
 #include "device/ticket_pool.h"
 #include "device/trace.h"
+#include "kernels/isa/hot.h"
 
 namespace millrace::cpu {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::chrono::seconds kShutdownBound{10};
 DeviceInfo describe(const CpuOptions& options) {
   return {.id = "cpu",
           .name = processor_name(),
-          .driver = "host threads",
+          .driver = std::string("host threads, ") + kernels::hot_kernels().name,
           .memory_bytes = options.memory_bytes,
           .threads = options.threads};
 }

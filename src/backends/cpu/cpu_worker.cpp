@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include "device/trace.h"
 #include "kernels/kernel.h"
@@ -34,7 +35,12 @@ CpuWorker::CpuWorker(CommandQueue* queue, Completion* completion, int threads, b
       completion_(completion),
       allowed_(lazy ? 0 : UINT64_MAX),
       arena_(threads, 1),
-      loop_([this] { drain(); }) {}
+      loop_([this] { drain(); }) {
+  const auto n = static_cast<size_t>(threads);
+  if (n > std::thread::hardware_concurrency()) {
+    more_threads_.emplace(tbb::global_control::max_allowed_parallelism, n);
+  }
+}
 
 void CpuWorker::allow(Point point) {
   Point before = allowed_.load();

@@ -1,6 +1,7 @@
 // CpuWorker: the thread that executes the CPU device's commands, and the clock of its business.
 #pragma once
 
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
 #include <atomic>
@@ -68,6 +69,8 @@ class CpuWorker {
   uint64_t busy_ns_ = 0;
   uint64_t dry_ns_ = 0;
 
+  // oneTBB starts no more threads than there are processors unless told to.
+  std::optional<tbb::global_control> more_threads_;
   tbb::task_arena arena_;
   WorkerLoop loop_;  // last: it runs drain()
 };

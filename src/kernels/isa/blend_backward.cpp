@@ -47,6 +47,9 @@ struct EntrySums {
   // Of k = alpha dLoss/dalpha = -dLoss/dpower, and its moments in the scaled y.
   vf k = {}, k_1 = {}, k_2 = {}, k_11 = {}, k_12 = {}, k_22 = {};
 };
+struct Sums {
+  float d_red, d_green, d_blue, weight, weight_error, k, k_1, k_2, k_11, k_12, k_22, none;
+};
 
 /// Walks entry `i` of the chunk, number `index` of the tile, over the blocks of `touched`.
 template <bool kError>
@@ -94,21 +97,26 @@ inline void walk_entry(const Chunk& chunk, int i, int32_t index, uint64_t touche
   sums = s;
 }
 
-void write_gradient(const EntrySums& s, const Projected& g, InstanceGradient& out) {
+void write_gradient(const EntrySums& entry, const Projected& g, InstanceGradient& out) {
+  const vf lanes[12] = {entry.d_red,        entry.d_green, entry.d_blue, entry.weight,
+                        entry.weight_error, entry.k,       entry.k_1,    entry.k_2,
+                        entry.k_11,         entry.k_12,    entry.k_22,   vf{}};
+  Sums s;
+  sum_twelve(lanes, &s.d_red);
   constexpr float kUnscale = 1.0f / kExponentScale;
-  const float s1 = -kUnscale * sum(s.k_1), s2 = -kUnscale * sum(s.k_2);
+  const float s1 = -kUnscale * s.k_1, s2 = -kUnscale * s.k_2;
   out.d_x = g.a * s1;
   out.d_y = g.b * s1 + g.c * s2;
   constexpr float kHalf = -0.5f * kUnscale * kUnscale;
-  out.half_yy11 = kHalf * sum(s.k_11);
-  out.half_yy12 = kHalf * sum(s.k_12);
-  out.half_yy22 = kHalf * sum(s.k_22);
-  out.d_opacity = sum(s.k) / g.opacity;
-  out.d_red = sum(s.d_red);
-  out.d_green = sum(s.d_green);
-  out.d_blue = sum(s.d_blue);
-  out.weight = sum(s.weight);
-  out.weight_error = sum(s.weight_error);
+  out.half_yy11 = kHalf * s.k_11;
+  out.half_yy12 = kHalf * s.k_12;
+  out.half_yy22 = kHalf * s.k_22;
+  out.d_opacity = s.k / g.opacity;
+  out.d_red = s.d_red;
+  out.d_green = s.d_green;
+  out.d_blue = s.d_blue;
+  out.weight = s.weight;
+  out.weight_error = s.weight_error;
   out.d_depth = 0.0f;
 }
 
@@ -143,24 +151,20 @@ void blend_backward_tile(const BlendArgs& args, uint32_t tile) {
   for (int32_t chunk_end = n_walked; chunk_end > 0;) {
     const int32_t chunk_begin = (chunk_end - 1) / kChunk * kChunk;
     const uint32_t* slots = args.sorted_slots + begin + static_cast<uint32_t>(chunk_begin);
-    prepare_chunk(args, t, slots, chunk_end - chunk_begin, chunk);
-    uint64_t blocks_of_entry[kChunk] = {};
+    int32_t in_chunk[kBlocks];
     for (int block = 0; block < kBlocks; ++block) {
-      // Entries at and behind the block's end do not touch it.
-      const int32_t in_chunk = block_walked[block] - rank - chunk_begin;
-      uint64_t entries = chunk.entries_of_block[block];
-      if (in_chunk <= 0) continue;
-      if (in_chunk < kChunk) entries &= (uint64_t{1} << in_chunk) - 1;
-      for (; entries; entries &= entries - 1) {
-        blocks_of_entry[__builtin_ctzll(entries)] |= uint64_t{1} << block;
-      }
+      in_chunk[block] = block_walked[block] - rank - chunk_begin;
     }
+    prepare_chunk<Touch::BlocksOfEntry>(args, t, slots, chunk_end - chunk_begin, in_chunk, chunk);
+    if (chunk_begin > 0) fetch_chunk(args, slots - kChunk, kChunk);
     for (int i = chunk_end - chunk_begin - 1; i >= 0; --i) {
       EntrySums sums;
+      uint64_t touched = chunk.blocks_of_entry[0][i];
+      if constexpr (kBlockWords > 1) touched |= uint64_t{chunk.blocks_of_entry[1][i]} << 32;
       if (args.error_map) {
-        walk_entry<true>(chunk, i, rank + chunk_begin + i, blocks_of_entry[i], p, sums);
+        walk_entry<true>(chunk, i, rank + chunk_begin + i, touched, p, sums);
       } else {
-        walk_entry<false>(chunk, i, rank + chunk_begin + i, blocks_of_entry[i], p, sums);
+        walk_entry<false>(chunk, i, rank + chunk_begin + i, touched, p, sums);
       }
       write_gradient(sums, args.projected[args.instance_row[slots[i]]], args.gradients[slots[i]]);
     }

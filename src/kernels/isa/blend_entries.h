@@ -6,7 +6,8 @@
 
 namespace millrace::kernels::MILLRACE_ISA {
 
-constexpr int kChunk = 64;  // entries prepared at a time: the bits of a word
+constexpr int kChunk = 64;                        // entries prepared at a time: the bits of a word
+constexpr int kBlockWords = (kBlocks + 31) / 32;  // of 32 bits
 
 // With y = F^T d scaled by this, alpha = 2^(log2 opacity - |y|^2).
 constexpr float kExponentScale = 0.84932180028801907f;  // sqrt(log2(e) / 2)
@@ -20,8 +21,11 @@ struct Chunk {
   alignas(64) float a[kChunk], b[kChunk], c[kChunk], u[kChunk], v[kChunk];
   alignas(64) float level[kChunk];  // log2 of the opacity
   alignas(64) float red[kChunk], green[kChunk], blue[kChunk], depth[kChunk];
-  uint64_t entries_of_block[kBlocks];  // which entries can touch a block
+  // Which entries can touch a block, or which blocks an entry can touch, bit by bit.
+  uint64_t entries_of_block[kBlocks];
+  alignas(64) uint32_t blocks_of_entry[kBlockWords][kChunk];
 };
+enum class Touch { EntriesOfBlock, BlocksOfEntry };
 
 /// 2^t for t in [-126, 127], relative error below 2e-7; anything else gives some number.
 /// Method: 2^n 2^f, f in [-1/2, 1/2], the minimax polynomial of degree 5.
@@ -51,9 +55,23 @@ static inline Exponent exponent_at(vf u, vf v, vf a, vf b, vf c, vf level, vf x,
   return e;
 }
 
+/// Fetches the records of the `n` entries whose slots begin at `slots`: rows in order of depth lie
+/// anywhere.
+static inline void fetch_chunk(const BlendArgs& args, const uint32_t* slots, int n) {
+  for (int i = 0; i < n; ++i) {
+    const auto* record =
+        reinterpret_cast<const char*>(&args.projected[args.instance_row[slots[i]]]);
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + sizeof(Projected) - 1);
+  }
+}
+
 /// Fills `chunk` with the `n` entries whose slots begin at `slots`. Entries past `n` touch nothing.
+/// With Touch::BlocksOfEntry, entries from n_of_block[block] on do not touch the block.
+template <Touch kTouch>
 static inline void prepare_chunk(const BlendArgs& args, const TileGeometry& t,
-                                 const uint32_t* slots, int n, Chunk& chunk) {
+                                 const uint32_t* slots, int n, const int32_t* n_of_block,
+                                 Chunk& chunk) {
   alignas(64) float x[kChunk], y[kChunk], extent_x[kChunk], extent_y[kChunk];
   const int padded = (n + kWidth - 1) / kWidth * kWidth;
   for (int i = 0; i < n; ++i) {
@@ -77,7 +95,9 @@ static inline void prepare_chunk(const BlendArgs& args, const TileGeometry& t,
     extent_x[i] = 0.0f;
     extent_y[i] = -1.0f;
   }
-  for (uint64_t& entries : chunk.entries_of_block) entries = 0;
+  if constexpr (kTouch == Touch::EntriesOfBlock) {
+    for (uint64_t& entries : chunk.entries_of_block) entries = 0;
+  }
   for (int i = 0; i < padded; i += kWidth) {
     const vf a = load(chunk.a + i), b = load(chunk.b + i), c = load(chunk.c + i);
     const vf gx = load(x + i) - (t.fx + 0.5f), gy = load(y + i) - (t.fy + 0.5f);
@@ -88,6 +108,8 @@ static inline void prepare_chunk(const BlendArgs& args, const TileGeometry& t,
     const vf slack = fma(broadcast(kExtentSlack), load(extent_x + i), broadcast(kPixelSlack));
     const vf reach2 = reach_y * reach_y;
     const Mask real = at_least(load(extent_y + i), vf{});
+    const vi number = first_lanes() + i;
+    vi blocks[kBlockWords] = {};
     for (int band = 0; band < kBands; ++band) {
       vf low = broadcast(1e9f), high = broadcast(-1e9f);
       for (int row = band * kBlockRows; row < (band + 1) * kBlockRows; ++row) {
@@ -104,8 +126,19 @@ static inline void prepare_chunk(const BlendArgs& args, const TileGeometry& t,
         // What is not a number may touch anything.
         const Mask touched =
             neither(below(broadcast(first + (kRun - 1)), low), below(high, broadcast(first)));
-        chunk.entries_of_block[band * kBlockColumns + column] |=
-            uint64_t{lane_bits(both(touched, real))} << i;
+        const int block = band * kBlockColumns + column;
+        if constexpr (kTouch == Touch::EntriesOfBlock) {
+          chunk.entries_of_block[block] |= uint64_t{lane_bits(both(touched, real))} << i;
+        } else {
+          const Mask in_reach = above(broadcast_int(n_of_block[block]), number);
+          const vi bit = broadcast_int(static_cast<int32_t>(1u << block % 32));
+          blocks[block / 32] = or_where(both(touched, in_reach), blocks[block / 32], bit);
+        }
+      }
+    }
+    if constexpr (kTouch == Touch::BlocksOfEntry) {
+      for (int word = 0; word < kBlockWords; ++word) {
+        __builtin_memcpy(chunk.blocks_of_entry[word] + i, &blocks[word], sizeof(vi));
       }
     }
     const vf a_scaled = a * kExponentScale, b_scaled = b * kExponentScale,

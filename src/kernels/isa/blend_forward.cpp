@@ -95,7 +95,10 @@ void forward(const BlendArgs& args, uint32_t tile) {
   Chunk chunk;
   for (uint32_t e = begin; e < end; e += kChunk) {
     const int n = static_cast<int>(end - e < kChunk ? end - e : kChunk);
-    prepare_chunk(args, t, args.sorted_slots + e, n, chunk);
+    const uint32_t* slots = args.sorted_slots + e;
+    prepare_chunk<Touch::EntriesOfBlock>(args, t, slots, n, nullptr, chunk);
+    const int rest = static_cast<int>(end - e) - n;
+    fetch_chunk(args, slots + n, rest < kChunk ? rest : kChunk);
     const auto first = static_cast<int32_t>(e - begin + args.rank) + 1;
     bool any_open = false;
     for (int block = 0; block < kBlocks; ++block) {

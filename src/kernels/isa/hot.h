@@ -73,16 +73,16 @@ struct PhotometricArgs {
   float* maps;     // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12
   float* d_image;  // [3,H,W]
 };
-/// Floats of scratch that one photometric band needs.
-constexpr uint64_t photometric_scratch_floats(uint32_t width) {
-  return uint64_t{width + 64} * (5 * (kLossBand + 10) + 8);
-}
 
 struct HotKernels {
   const char* name;  // "x86-64-v3"
   int width;         // lanes
   /// Rows [32 block, 32 block + 32) below args.rows.
   void (*project_block)(const ProjectArgs& args, uint32_t block);
+  /// kernels/tile_cover.h. Counting and emitting are one function: two copies might round
+  /// differently.
+  uint32_t (*cover_tiles)(const Projected& gaussian, uint32_t tiles_x, uint32_t tiles_y,
+                          uint32_t* tiles);
   void (*blend_forward_tile)(const BlendArgs& args, uint32_t tile);
   void (*blend_backward_tile)(const BlendArgs& args, uint32_t tile);
   /// Sums instance gradients, goes back through projection and applies Adam. Returns how many rows
@@ -95,9 +95,8 @@ struct HotKernels {
   /// One band of one channel. sums: [kLossSums] sums of |x-y|, SSIM and (x-y)^2 over the band's
   /// valid pixels.
   void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                                   float* sums, float* scratch);
-  void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                                    float* scratch);
+                                   float* sums);
+  void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band);
 };
 
 /// Random background of `n` pixels from `first`: a function of (seed, step, pixel), so a replay
@@ -106,7 +105,10 @@ struct HotKernels {
 void random_background(const StepBlock& step, uint32_t first, uint32_t n, float* red, float* green,
                        float* blue);
 
-/// The table for this processor, or for the instruction set that MILLRACE_ISA names (v2, v3, v4).
+/// The table for this processor's widest instruction set, or for the one that MILLRACE_ISA names
+/// (v2, v3, v4), if it has that. Chosen once.
 const HotKernels& hot_kernels();
+/// The table for the instruction set of that name; null where this processor has it not.
+const HotKernels* hot_kernels_of(const char* isa);
 
 }  // namespace millrace::kernels

@@ -2,6 +2,7 @@
 #include "kernels/isa/blend.h"
 #include "kernels/isa/photometric.h"
 #include "kernels/isa/projection.h"
+#include "kernels/isa/tile_cover.h"
 
 #define MILLRACE_STRING_INNER(x) #x
 #define MILLRACE_STRING(x) MILLRACE_STRING_INNER(x)
@@ -15,6 +16,7 @@ const HotKernels& table() {
       "x86-64-" MILLRACE_STRING(MILLRACE_ISA),
       kWidth,
       project_block,
+      cover_tiles,
       blend_forward_tile,
       blend_backward_tile,
       backward_adam_block,

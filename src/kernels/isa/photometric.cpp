@@ -1,6 +1,9 @@
 // L1 + SSIM of one band of rows of one channel, forward and backward (TRAINING.md 4.1): separable
-// 11-tap windows with zero padding, borders of 5 pixels left out of the means.
+// 11-tap windows with zero padding, borders of 5 pixels left out of the means. A band is taken in
+// strips of a few columns, so that what lies between the two passes stays in the nearest cache.
 #include "kernels/isa/photometric.h"
+
+#include "kernels/isa/vector.h"
 
 namespace millrace::kernels::MILLRACE_ISA {
 namespace {
@@ -12,148 +15,209 @@ constexpr float kTaps[11] = {0.001028380123898387f,  0.0075987582094967365f, 0.0
                              0.0075987582094967365f, 0.001028380123898387f};
 constexpr float kC1 = 1e-4f, kC2 = 9e-4f;
 
-// Rows are padded to whole vectors, with room for the taps on both sides.
-uint32_t row_stride(uint32_t width) { return width + 64; }
-uint32_t padded(uint32_t width) { return (width + kWidth - 1) / kWidth * kWidth; }
+constexpr int kStrip = 64;                   // columns
+constexpr int kMargin = 8;                   // columns read on either side, at least kRadius
+constexpr int kLine = kStrip + 2 * kMargin;  // whole vectors
+constexpr int kLines = static_cast<int>(kLossBand) + 2 * kRadius;
+static_assert(kStrip % kWidth == 0 && kLine % kWidth == 0 && kMargin >= kRadius);
 
-uint32_t border(const PhotometricArgs& args) {
-  return args.width > 10 && args.height > 10 ? kRadius : 0;
-}
-
-// out[x] = sum_k taps[k] in[x + k - 5]; `in` points at x = 0 and has zeros around it.
-void convolve_row(const float* in, float* out, uint32_t n) {
-  for (uint32_t x = 0; x < n; x += kWidth) {
-    vf total = kTaps[5] * load(in + x);
-    for (int k = 1; k <= kRadius; ++k) {
-      total += kTaps[5 - k] * (load(in + x - k) + load(in + x + k));
-    }
-    store(out + x, total);
-  }
-}
-
-// One vector of a vertical convolution; rows[k] is the row 5 - k above.
-vf convolve_column(const float* const* rows, uint32_t x) {
-  vf total = kTaps[5] * load(rows[5] + x);
-  for (int k = 1; k <= kRadius; ++k) {
-    total += kTaps[5 - k] * (load(rows[5 - k] + x) + load(rows[5 + k] + x));
-  }
-  return total;
-}
-
-void zero(float* p, uint32_t n) {
-  for (uint32_t i = 0; i < n; ++i) p[i] = 0.0f;
-}
+/// A strip's columns [x - kMargin, x + kStrip + kMargin) of the rows that a band reads, zeros
+/// outside the image. All rows are laid out before any is used: a load from fresh stores would
+/// wait.
+struct Lines {
+  alignas(64) float copies[kLines][kLine];
+  const float* row[kLines];  // at the strip's first column; null above and below
+};
 
 struct Band {
-  uint32_t begin, end;   // rows
-  uint32_t left, right;  // valid columns
-  uint32_t top, bottom;  // valid rows of the image
+  int width, height;
+  int begin, end;   // rows
+  int left, right;  // valid columns
+  int top, bottom;  // valid rows of the image
 };
 
 Band band_of(const PhotometricArgs& args, uint32_t band) {
   Band b;
-  b.begin = band * kLossBand;
-  b.end = b.begin + kLossBand < args.height ? b.begin + kLossBand : args.height;
-  const uint32_t edge = border(args);
+  b.width = static_cast<int>(args.width);
+  b.height = static_cast<int>(args.height);
+  b.begin = static_cast<int>(band * kLossBand);
+  const int end = b.begin + static_cast<int>(kLossBand);
+  b.end = end < b.height ? end : b.height;
+  const int edge = b.width > 10 && b.height > 10 ? kRadius : 0;
   b.left = edge;
-  b.right = args.width - edge;
+  b.right = b.width - edge;
   b.top = edge;
-  b.bottom = args.height - edge;
+  b.bottom = b.height - edge;
   return b;
+}
+
+vf from_bytes(const uint8_t* p) {
+  typedef uint8_t Bytes __attribute__((vector_size(kWidth)));
+  Bytes bytes;
+  __builtin_memcpy(&bytes, p, sizeof(bytes));
+  return __builtin_convertvector(bytes, vf) * (1.0f / 255.0f);
+}
+
+// The values of columns [first, first + n) that the row has, the others zero.
+template <class T>
+void copy_inside(const T* row, int first, int n, int width, T* out) {
+  const int begin = first < 0 ? -first : 0, end = width - first < n ? width - first : n;
+  for (int i = 0; i < n; ++i) out[i] = i >= begin && i < end ? row[first + i] : T{};
+}
+
+// Lays out rows [begin, end) of `lines`, of which row 0 is row `y` of the plane.
+void lay_out(const float* plane, int y, int begin, int end, int x, const Band& b, Lines& lines) {
+  const int first = x - kMargin;
+  const bool whole = first >= 0 && first + kLine <= b.width;
+  for (int i = begin; i < end; ++i) {
+    const float* row = plane + int64_t{y + i} * b.width;
+    lines.row[i] = nullptr;
+    if (y + i < 0 || y + i >= b.height) continue;
+    if (!whole) copy_inside(row, first, kLine, b.width, lines.copies[i]);
+    lines.row[i] = whole ? row + x : lines.copies[i] + kMargin;
+  }
+}
+void lay_out(const uint8_t* plane, int y, int begin, int end, int x, const Band& b, Lines& lines) {
+  const int first = x - kMargin;
+  const bool whole = first >= 0 && first + kLine <= b.width;
+  for (int i = begin; i < end; ++i) {
+    lines.row[i] = nullptr;
+    if (y + i < 0 || y + i >= b.height) continue;
+    const uint8_t* from = plane + int64_t{y + i} * b.width + first;
+    uint8_t bytes[kLine];
+    if (!whole) {
+      copy_inside(from - first, first, kLine, b.width, bytes);
+      from = bytes;
+    }
+    for (int j = 0; j < kLine; j += kWidth) store(lines.copies[i] + j, from_bytes(from + j));
+    lines.row[i] = lines.copies[i] + kMargin;
+  }
+}
+
+// One vector of a row, zero outside the image; and back, inside the image.
+vf load_pixels(const float* row, int x, int width) {
+  if (x + kWidth <= width) return load(row + x);
+  float inside[kWidth];
+  copy_inside(row, x, kWidth, width, inside);
+  return load(inside);
+}
+vf load_pixels(const uint8_t* row, int x, int width) {
+  if (x + kWidth <= width) return from_bytes(row + x);
+  uint8_t inside[kWidth];
+  copy_inside(row, x, kWidth, width, inside);
+  return from_bytes(inside);
+}
+void store_pixels(float* row, int x, int width, vf value) {
+  if (x + kWidth <= width) return store(row + x, value);
+  for (int i = 0; x + i < width; ++i) row[x + i] = value[i];
+}
+
+// out[x] = sum_k taps[k] in[x + k - 5] over the strip.
+void convolve_row(const float* in, float* out) {
+  for (int x = 0; x < kStrip; x += kWidth) {
+    vf total = kTaps[5] * load(in + x);
+    for (int k = 1; k <= kRadius; ++k)
+      total += kTaps[5 - k] * (load(in + x - k) + load(in + x + k));
+    store(out + x, total);
+  }
+}
+
+// The same of u, v, u^2, v^2 and u v, one strip after another.
+void convolve_moments(const float* u, const float* v, float* out) {
+  for (int x = 0; x < kStrip; x += kWidth) {
+    const vf u0 = load(u + x), v0 = load(v + x);
+    const vf u_centre = kTaps[5] * u0, v_centre = kTaps[5] * v0;
+    vf m[5] = {u_centre, v_centre, u_centre * u0, v_centre * v0, u_centre * v0};
+    for (int k = 1; k <= kRadius; ++k) {
+      const vf tap = broadcast(kTaps[5 - k]);
+      const vf ul = load(u + x - k), ur = load(u + x + k), vl = load(v + x - k),
+               vr = load(v + x + k);
+      m[0] += tap * (ul + ur);
+      m[1] += tap * (vl + vr);
+      m[2] += tap * fma(ul, ul, ur * ur);
+      m[3] += tap * fma(vl, vl, vr * vr);
+      m[4] += tap * fma(ul, vl, ur * vr);
+    }
+    for (int k = 0; k < 5; ++k) store(out + k * kStrip + x, m[k]);
+  }
+}
+
+// One vector of a vertical convolution; `first` is the row 5 above, rows are `stride` apart.
+vf convolve_column(const float* first, int stride) {
+  vf total = kTaps[5] * load(first + 5 * stride);
+  for (int k = 1; k <= kRadius; ++k) {
+    total += kTaps[5 - k] * (load(first + (5 - k) * stride) + load(first + (5 + k) * stride));
+  }
+  return total;
+}
+
+void zero(float* p, int n) {
+  for (int i = 0; i < n; ++i) p[i] = 0.0f;
+}
+
+vi inside(int x, const Band& b) {
+  const vi column = first_lanes() + x;
+  return (column >= b.left) & (column < b.right);
 }
 
 }  // namespace
 
 void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                              float* sums, float* scratch) {
-  const uint32_t width = args.width, stride = row_stride(width), n = padded(width);
-  const uint64_t plane = static_cast<uint64_t>(width) * args.height;
+                              float* sums) {
+  const Band b = band_of(args, band);
+  const int width = b.width;
+  const int64_t plane = int64_t{b.width} * b.height;
   const float* image = args.image + channel * plane;
   const uint8_t* target = args.target + channel * plane;
-  const Band b = band_of(args, band);
-
-  // Horizontal pass over the band and 5 rows on either side: mean and second moments of both
-  // images.
-  float* in[5];
-  for (int m = 0; m < 5; ++m) in[m] = scratch + m * stride + 32;
-  float* horizontal = scratch + 8 * stride;  // [rows][5][stride]
-  for (int m = 0; m < 5; ++m) zero(in[m] - 32, stride);
-  const auto row_of = [&](int i, int m) {
-    return horizontal + (static_cast<uint64_t>(i) * 5 + static_cast<uint64_t>(m)) * stride;
+  const auto map_row = [&](int map, int y) {
+    return args.maps + (3 * map + static_cast<int>(channel)) * plane + int64_t{y} * width;
   };
-  const int n_rows = static_cast<int>(b.end - b.begin) + 2 * kRadius;
-  for (int i = 0; i < n_rows; ++i) {
-    const int y = static_cast<int>(b.begin) + i - kRadius;
-    if (y < 0 || y >= static_cast<int>(args.height)) {
-      for (int m = 0; m < 5; ++m) zero(row_of(i, m), n);
-      continue;
-    }
-    const float* x_row = image + static_cast<uint64_t>(y) * width;
-    const uint8_t* y_row = target + static_cast<uint64_t>(y) * width;
-    for (uint32_t x = 0; x < width; ++x) {
-      const float u = x_row[x], v = static_cast<float>(y_row[x]) * (1.0f / 255.0f);
-      in[0][x] = u;
-      in[1][x] = v;
-      in[2][x] = u * u;
-      in[3][x] = v * v;
-      in[4][x] = u * v;
-    }
-    for (int m = 0; m < 5; ++m) convolve_row(in[m], row_of(i, m), n);
+  for (int y = b.begin; y < b.end; ++y) {
+    if (y >= b.top && y < b.bottom) continue;
+    for (int m = 0; m < 3; ++m) zero(map_row(m, y), width);
   }
-
+  const int first_row = b.begin > b.top ? b.begin : b.top;
+  const int last_row = b.end < b.bottom ? b.end : b.bottom;
   vf ssim_sum = vf{}, l1_sum = vf{}, mse_sum = vf{};
-  float* out[3];
-  for (int m = 0; m < 3; ++m) out[m] = scratch + (5 + m) * stride;
-  for (uint32_t y = b.begin; y < b.end; ++y) {
-    float* map[3];
-    for (uint32_t m = 0; m < 3; ++m) {
-      map[m] = args.maps + (static_cast<uint64_t>(m) * 3 + channel) * plane +
-               static_cast<uint64_t>(y) * width;
+  // Means and second moments of both images, along rows: of the band and 5 rows on either side.
+  constexpr int kStride = 5 * kStrip;
+  alignas(64) float along[kLines * kStride];
+  Lines u, v;
+  for (int x0 = 0; x0 < width && first_row < last_row; x0 += kStrip) {
+    const int begin = first_row - b.begin, end = last_row - b.begin + 2 * kRadius;
+    lay_out(image, b.begin - kRadius, begin, end, x0, b, u);
+    lay_out(target, b.begin - kRadius, begin, end, x0, b, v);
+    for (int i = begin; i < end; ++i) {
+      if (u.row[i]) {
+        convolve_moments(u.row[i], v.row[i], along + i * kStride);
+      } else {
+        zero(along + i * kStride, kStride);
+      }
     }
-    if (y < b.top || y >= b.bottom) {
-      for (float* row : map) zero(row, width);
-      continue;
-    }
-    const float* rows[5][11];
-    for (int m = 0; m < 5; ++m) {
-      for (int k = 0; k < 11; ++k) rows[m][k] = row_of(static_cast<int>(y - b.begin) + k, m);
-    }
-    // SSIM and |x - y| go through the first two input rows, so that the border can be cut off
-    // exactly.
-    float* ssim_row = in[0];
-    float* l1_row = in[1];
-    for (uint32_t x = 0; x < n; x += kWidth) {
-      const vf mu1 = convolve_column(rows[0], x), mu2 = convolve_column(rows[1], x);
-      const vf s11 = convolve_column(rows[2], x) - mu1 * mu1;
-      const vf s22 = convolve_column(rows[3], x) - mu2 * mu2;
-      const vf s12 = convolve_column(rows[4], x) - mu1 * mu2;
-      const vf a = mu1 * mu1 + mu2 * mu2 + kC1, bb = s11 + s22 + kC2;
-      const vf c = 2.0f * mu1 * mu2 + kC1, d = 2.0f * s12 + kC2;
-      const vf inv_ab = 1.0f / (a * bb);
-      const vf ssim = c * d * inv_ab;
-      store(ssim_row + x, ssim);
-      store(out[0] + x, 2.0f * mu2 * (d - c) * inv_ab + 2.0f * mu1 * ssim * (1.0f / bb - 1.0f / a));
-      store(out[1] + x, -ssim / bb);
-      store(out[2] + x, 2.0f * c * inv_ab);
-    }
-    const float* x_row = image + static_cast<uint64_t>(y) * width;
-    const uint8_t* y_row = target + static_cast<uint64_t>(y) * width;
-    for (uint32_t x = 0; x < width; ++x) {
-      l1_row[x] = __builtin_fabsf(x_row[x] - static_cast<float>(y_row[x]) * (1.0f / 255.0f));
-    }
-    for (uint32_t x = 0; x < b.left; ++x)
-      ssim_row[x] = l1_row[x] = out[0][x] = out[1][x] = out[2][x] = 0;
-    for (uint32_t x = b.right; x < n; ++x) {
-      ssim_row[x] = l1_row[x] = out[0][x] = out[1][x] = out[2][x] = 0;
-    }
-    for (uint32_t x = 0; x < n; x += kWidth) {
-      ssim_sum += load(ssim_row + x);
-      const vf difference = load(l1_row + x);
-      l1_sum += difference;
-      mse_sum += difference * difference;
-    }
-    for (int m = 0; m < 3; ++m) {
-      for (uint32_t x = 0; x < width; ++x) map[m][x] = out[m][x];
+    for (int y = first_row; y < last_row; ++y) {
+      const float* above = along + (y - b.begin) * kStride;
+      for (int x = x0; x < x0 + kStrip && x < width; x += kWidth, above += kWidth) {
+        const vf mu1 = convolve_column(above, kStride);
+        const vf mu2 = convolve_column(above + kStrip, kStride);
+        const vf s11 = convolve_column(above + 2 * kStrip, kStride) - mu1 * mu1;
+        const vf s22 = convolve_column(above + 3 * kStrip, kStride) - mu2 * mu2;
+        const vf s12 = convolve_column(above + 4 * kStrip, kStride) - mu1 * mu2;
+        const vf a = mu1 * mu1 + mu2 * mu2 + kC1, bb = s11 + s22 + kC2;
+        const vf c = 2.0f * mu1 * mu2 + kC1, d = 2.0f * s12 + kC2;
+        const vf inv_ab = 1.0f / (a * bb);
+        const vf ssim = c * d * inv_ab;
+        const int line = y - b.begin + kRadius;
+        const vf difference = abs(load(u.row[line] + (x - x0)) - load(v.row[line] + (x - x0)));
+        // 1 / bb - 1 / a = (a - bb) / (a bb)
+        const vf d_mu = 2.0f * inv_ab * (mu2 * (d - c) + mu1 * ssim * (a - bb));
+        const vi valid = inside(x, b);
+        ssim_sum += valid ? ssim : vf{};
+        l1_sum += valid ? difference : vf{};
+        mse_sum += valid ? difference * difference : vf{};
+        store_pixels(map_row(0, y), x, width, valid ? d_mu : vf{});
+        store_pixels(map_row(1, y), x, width, valid ? -ssim * (a * inv_ab) : vf{});
+        store_pixels(map_row(2, y), x, width, valid ? 2.0f * c * inv_ab : vf{});
+      }
     }
   }
   sums[0] = sum(l1_sum);
@@ -161,61 +225,50 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
   sums[2] = sum(mse_sum);
 }
 
-void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                               float* scratch) {
-  const uint32_t width = args.width, stride = row_stride(width), n = padded(width);
-  const uint64_t plane = static_cast<uint64_t>(width) * args.height;
+void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band) {
+  const Band b = band_of(args, band);
+  const int width = b.width;
+  const int64_t plane = int64_t{b.width} * b.height;
   const float* image = args.image + channel * plane;
   const uint8_t* target = args.target + channel * plane;
-  const Band b = band_of(args, band);
   const float count =
       3.0f * static_cast<float>(b.right - b.left) * static_cast<float>(b.bottom - b.top);
   const float l1_scale = (1.0f - args.ssim_weight) / count, ssim_scale = -args.ssim_weight / count;
 
-  float* in = scratch + 32;
-  zero(scratch, stride);
-  float* horizontal = scratch + 8 * stride;  // [rows][3][stride]
-  const auto row_of = [&](int i, int m) {
-    return horizontal + (static_cast<uint64_t>(i) * 3 + static_cast<uint64_t>(m)) * stride;
-  };
-  const int n_rows = static_cast<int>(b.end - b.begin) + 2 * kRadius;
-  for (int i = 0; i < n_rows; ++i) {
-    const int y = static_cast<int>(b.begin) + i - kRadius;
-    for (uint32_t m = 0; m < 3; ++m) {
-      float* out = row_of(i, static_cast<int>(m));
-      if (y < 0 || y >= static_cast<int>(args.height)) {
-        zero(out, n);
-        continue;
-      }
-      const float* map = args.maps + (static_cast<uint64_t>(m) * 3 + channel) * plane +
-                         static_cast<uint64_t>(y) * width;
-      for (uint32_t x = 0; x < width; ++x) in[x] = map[x];
-      convolve_row(in, out, n);
-    }
-  }
-  float* mu_row = scratch + stride;
-  float* xx_row = scratch + 2 * stride;
-  float* xy_row = scratch + 3 * stride;
-  for (uint32_t y = b.begin; y < b.end; ++y) {
-    const float* rows[3][11];
+  constexpr int kStride = 3 * kStrip;
+  alignas(64) float along[kLines * kStride];
+  Lines map;
+  for (int x0 = 0; x0 < width; x0 += kStrip) {
+    const int n_lines = b.end - b.begin + 2 * kRadius;
     for (int m = 0; m < 3; ++m) {
-      for (int k = 0; k < 11; ++k) rows[m][k] = row_of(static_cast<int>(y - b.begin) + k, m);
+      // The maps are zero in the border.
+      lay_out(args.maps + (3 * m + static_cast<int>(channel)) * plane, b.begin - kRadius, 0,
+              n_lines, x0, b, map);
+      for (int i = 0; i < n_lines; ++i) {
+        float* out = along + i * kStride + m * kStrip;
+        if (map.row[i]) {
+          convolve_row(map.row[i], out);
+        } else {
+          zero(out, kStrip);
+        }
+      }
     }
-    for (uint32_t x = 0; x < n; x += kWidth) {
-      store(mu_row + x, convolve_column(rows[0], x));
-      store(xx_row + x, convolve_column(rows[1], x));
-      store(xy_row + x, convolve_column(rows[2], x));
+    for (int y = b.begin; y < b.end; ++y) {
+      const float* above = along + (y - b.begin) * kStride;
+      const bool valid_row = y >= b.top && y < b.bottom;
+      for (int x = x0; x < x0 + kStrip && x < width; x += kWidth, above += kWidth) {
+        const vf mu = convolve_column(above, kStride);
+        const vf xx = convolve_column(above + kStrip, kStride);
+        const vf xy = convolve_column(above + 2 * kStrip, kStride);
+        const vf u = load_pixels(image + int64_t{y} * width, x, width);
+        const vf v = load_pixels(target + int64_t{y} * width, x, width);
+        const vf ssim = ssim_scale * (mu + 2.0f * u * xx + v * xy);
+        const vf l1 = u > v ? broadcast(l1_scale) : u < v ? broadcast(-l1_scale) : vf{};
+        const vi valid = valid_row ? inside(x, b) : vi{};
+        store_pixels(args.d_image + channel * plane + int64_t{y} * width, x, width,
+                     valid ? ssim + l1 : ssim);
+      }
     }
-    const uint64_t row = static_cast<uint64_t>(y) * width;
-    const bool valid_row = y >= b.top && y < b.bottom;
-    float* d_image = args.d_image + channel * plane + row;
-    for (uint32_t x = 0; x < width; ++x) {
-      const float u = image[row + x], v = static_cast<float>(target[row + x]) * (1.0f / 255.0f);
-      d_image[x] = ssim_scale * (mu_row[x] + 2.0f * u * xx_row[x] + v * xy_row[x]);
-      mu_row[x] = u > v ? l1_scale : u < v ? -l1_scale : 0.0f;
-    }
-    if (!valid_row) continue;
-    for (uint32_t x = b.left; x < b.right; ++x) d_image[x] += mu_row[x];
   }
 }
 

@@ -6,7 +6,6 @@
 
 namespace millrace::kernels::MILLRACE_ISA {
 void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                              float* sums, float* scratch);
-void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                               float* scratch);
+                              float* sums);
+void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band);
 }  // namespace millrace::kernels::MILLRACE_ISA

@@ -36,6 +36,13 @@ static inline vf load(const float* p) {
 static inline void store(float* p, vf v) { __builtin_memcpy(p, &v, sizeof(v)); }
 static inline vf broadcast(float x) { return x - vf{}; }
 static inline vi broadcast_int(int32_t x) { return x - vi{}; }
+/// 0, 1, 2, ...
+static inline vi first_lanes() {
+  constexpr int32_t kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  vi v;
+  __builtin_memcpy(&v, kLanes, sizeof(v));
+  return v;
+}
 /// a < b ? a : b, and a > b ? a : b: what the instructions give, also for what is not a number.
 static inline vf min(vf a, vf b) {
 #if defined(__AVX512F__)
@@ -98,6 +105,10 @@ static inline vf select(Mask m, vf a, vf b) {
 static inline vi select(Mask m, vi a, vi b) {
   return (vi)_mm512_mask_blend_epi32(m, (__m512i)b, (__m512i)a);
 }
+/// a, with the bits of `b` set where `m` holds.
+static inline vi or_where(Mask m, vi a, vi b) {
+  return (vi)_mm512_mask_or_epi32((__m512i)a, m, (__m512i)a, (__m512i)b);
+}
 static inline vf keep(Mask m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
 /// Bit i: lane i.
 static inline uint32_t lane_bits(Mask m) { return m; }
@@ -110,6 +121,7 @@ static inline Mask both(Mask a, Mask b) { return a & b; }
 static inline Mask neither(Mask a, Mask b) { return ~(a | b); }
 static inline vf select(Mask m, vf a, vf b) { return m ? a : b; }
 static inline vi select(Mask m, vi a, vi b) { return m ? a : b; }
+static inline vi or_where(Mask m, vi a, vi b) { return a | (m & b); }
 static inline vf keep(Mask m, vf a) { return bits_to_float(bits_to_int(a) & m); }
 static inline uint32_t lane_bits(Mask m) {
 #if defined(__AVX2__)
@@ -169,6 +181,38 @@ static inline float sum(vf v) {
     for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
   }
   return lanes[0];
+#endif
+}
+
+/// Sums of the lanes of twelve vectors, each in the order of sum().
+static inline void sum_twelve(const vf* v, float* out) {
+#if defined(__SSE2__)
+  // Four sums a vector: halves are added across, then pairs, then neighbours.
+  const auto halves = [](__m128 a, __m128 b) {
+    return _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
+  };
+  for (int i = 0; i < 12; i += 4) {
+    __m128 four[4];
+    for (int k = 0; k < 4; ++k) {
+#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(__AVX512F__)
+      __m256 eights[2];
+      __builtin_memcpy(eights, v + i + k, sizeof(vf));
+      const __m256 eight = _mm256_add_ps(eights[0], eights[1]);
+#else
+      const __m256 eight = (__m256)v[i + k];
+#endif
+      four[k] = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+#else
+      four[k] = (__m128)v[i + k];
+#endif
+    }
+    const __m128 low = halves(four[0], four[1]), high = halves(four[2], four[3]);
+    _mm_storeu_ps(out + i,
+                  _mm_add_ps(_mm_shuffle_ps(low, high, 0x88), _mm_shuffle_ps(low, high, 0xDD)));
+  }
+#else
+  for (int i = 0; i < 12; ++i) out[i] = sum(v[i]);
 #endif
 }
 
