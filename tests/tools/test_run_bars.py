@@ -19,7 +19,8 @@ pixels = 1000 * 660 // flag("-r", 1) ** 2
 disturbed = [f for f in sys.argv if f.startswith("--test-capacity") or f.startswith("--instance-budget")]
 state = "changed" if disturbed and os.environ.get("FAKE_REPLAY") else threads if os.environ.get("FAKE_RACE") else "same"
 (out / "report.json").write_text(json.dumps({
-    "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": rows, "seconds": 1.0, "steps_per_second": 100.0,
+    "psnr": float(os.environ.get("FAKE_PSNR", "40")), "gaussians": rows, "seconds": 1.0,
+    "steps_per_second": float(os.environ.get("FAKE_RATE", "200")),
     "peak_bytes": {"device": int(os.environ.get("FAKE_ROW_BYTES", "700")) * rows + 100 * pixels},
     "device_dry_fraction": float(os.environ.get("FAKE_DRY", "0.001")), "mean_queued_steps": 2.9,
     "why_slow": os.environ.get("FAKE_WHY", "decode-bound: of course") if "--test-decode-delay-ms" in sys.argv else "",
@@ -50,7 +51,7 @@ class RunBarsTest(unittest.TestCase):
     def test_all_bars_pass_with_a_good_trainer(self):
         done = self.run_bars()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("20 passed, 0 failed", done.stdout)
+        self.assertIn("21 passed, 0 failed", done.stdout)
 
     def test_a_low_psnr_fails_its_row(self):
         done = self.run_bars("quality", FAKE_PSNR="25")
@@ -101,10 +102,17 @@ class RunBarsTest(unittest.TestCase):
         self.assertIn("FAIL  determinism 1-thread", done.stdout)
         self.assertIn("pass  determinism again", done.stdout)
 
+    def test_a_slow_trainer_fails_the_sizes_that_it_is_too_slow_for(self):
+        done = self.run_bars("speed", FAKE_RATE="40")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL  speed king23 -r 4 --max-cap 1443: 40.00 steps/s", done.stdout)
+        self.assertIn("FAIL  speed king23 -r 4 --max-cap 6700", done.stdout)
+        self.assertIn("pass  speed king23 -r 2 --max-cap 1443", done.stdout)
+
     def test_a_trainer_that_ends_early_fails_every_row(self):
         done = self.run_bars("speed", FAKE_EXIT="3")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("0 passed, 3 failed", done.stdout)
+        self.assertIn("0 passed, 4 failed", done.stdout)
         self.assertIn("exit 3", done.stdout)
 
     def test_an_unknown_bar_is_a_usage_error(self):

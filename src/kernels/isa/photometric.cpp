@@ -70,9 +70,9 @@ void lay_out(const float* plane, int y, int begin, int end, int x, const Band& b
   const int first = x - kMargin;
   const bool whole = first >= 0 && first + kLine <= b.width;
   for (int i = begin; i < end; ++i) {
-    const float* row = plane + int64_t{y + i} * b.width;
     lines.row[i] = nullptr;
     if (y + i < 0 || y + i >= b.height) continue;
+    const float* row = plane + int64_t{y + i} * b.width;
     if (!whole) copy_inside(row, first, kLine, b.width, lines.copies[i]);
     lines.row[i] = whole ? row + x : lines.copies[i] + kMargin;
   }
@@ -83,12 +83,10 @@ void lay_out(const uint8_t* plane, int y, int begin, int end, int x, const Band&
   for (int i = begin; i < end; ++i) {
     lines.row[i] = nullptr;
     if (y + i < 0 || y + i >= b.height) continue;
-    const uint8_t* from = plane + int64_t{y + i} * b.width + first;
+    const uint8_t* row = plane + int64_t{y + i} * b.width;
     uint8_t bytes[kLine];
-    if (!whole) {
-      copy_inside(from - first, first, kLine, b.width, bytes);
-      from = bytes;
-    }
+    if (!whole) copy_inside(row, first, kLine, b.width, bytes);
+    const uint8_t* from = whole ? row + first : bytes;
     for (int j = 0; j < kLine; j += kWidth) store(lines.copies[i] + j, from_bytes(from + j));
     lines.row[i] = lines.copies[i] + kMargin;
   }
