@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 
+#include "device/trace.h"
 #include "io/ply.h"
 #include "train/open_device.h"
 #include "train/photographs.h"
@@ -21,8 +22,9 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kSampledFrames = 8;
 constexpr uint32_t kTilePixels = kTileSize * kTileSize;
-constexpr uint64_t kCopyBytes = 64u << 20;
-constexpr int kCopies = 5;
+constexpr uint64_t kCopyBytes = 256u << 20;
+constexpr int kCopies = 5, kCopiesPerSample = 4;
+constexpr uint32_t kTimedSteps = 20;
 
 double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
@@ -52,6 +54,7 @@ class SteadyRun {
  private:
   Result<void> load_blocking();
   Result<void> measure_blocking();
+  Result<void> time_kernels_blocking();
   Result<void> sample_frames_blocking();
   Result<void> sample_frame_blocking(FrameSize size);
   Result<void> measure_copies_blocking();
@@ -63,6 +66,7 @@ class SteadyRun {
   const std::function<void(const std::string&)>& tell_;
   const std::atomic<bool>& stop_;
   TrainOptions settings_;
+  TraceRecorder trace_;  // outlives the device
   std::unique_ptr<Device> device_;
   SceneScale scale_;
   std::vector<View> views_;
@@ -177,6 +181,17 @@ Result<void> SteadyRun::measure_blocking() {
   return {};
 }
 
+// The kernels' times, from steps that are timed apart: timing events cost time themselves.
+Result<void> SteadyRun::time_kernels_blocking() {
+  device_->set_trace(&trace_);
+  const uint32_t end = runner_->next_step() + kTimedSteps;
+  MILLRACE_TRY(runner_->run_until_blocking(end, stop_, nullptr));
+  MILLRACE_TRY(runner_->settle_blocking(nullptr));
+  device_->set_trace(nullptr);
+  report_.n_timed = kTimedSteps;
+  return {};
+}
+
 // How far each pixel walked its tile's list lies in the frame's buffers, until the next frame.
 Result<void> SteadyRun::sample_frame_blocking(FrameSize size) {
   const uint64_t n_tiles = uint64_t{tiles_across(size.width)} * tiles_across(size.height);
@@ -223,9 +238,11 @@ Result<void> SteadyRun::measure_copies_blocking() {
   for (int i = 0; i < kCopies; ++i) {
     MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.copy"}));
     const auto begin = steady_clock::now();
-    MILLRACE_TRY(device_->copy(to.slice(), from.slice()));
+    for (int k = 0; k < kCopiesPerSample; ++k) {
+      MILLRACE_TRY(device_->copy(to.slice(), from.slice()));
+    }
     MILLRACE_TRY(device_->wait_blocking(device_->submit(), {WaitReason::UserRead, "bench.copy"}));
-    speeds.push_back(2.0 * kCopyBytes / std::max(seconds_since(begin), 1e-9));
+    speeds.push_back(2.0 * kCopyBytes * kCopiesPerSample / std::max(seconds_since(begin), 1e-9));
   }
   report_.copy_bytes_per_second = median(speeds);
   return {};
@@ -241,6 +258,7 @@ Result<SteadyReport> SteadyRun::run_blocking() {
                   report_.n_in_file, options_.model, report_.n_views, report_.device));
   MILLRACE_TRY(measure_blocking());
   if (!report_.interrupted) {
+    MILLRACE_TRY(time_kernels_blocking());
     MILLRACE_TRY(sample_frames_blocking());
     MILLRACE_TRY(measure_copies_blocking());
   }
@@ -248,6 +266,12 @@ Result<SteadyReport> SteadyRun::run_blocking() {
   for (const FrameSize& size : sizes_) n_pixels += double{1} * size.width * size.height;
   report_.stages = stage_counts(report_, state_.model.max_sh_degree,
                                 n_pixels / static_cast<double>(sizes_.size()));
+  std::vector<KernelTime> kernels;
+  for (const TraceRecorder::DeviceTotal& total : trace_.device_totals()) {
+    kernels.push_back({total.name, static_cast<double>(total.count) / report_.n_timed,
+                       1e-6 * static_cast<double>(total.ns) / report_.n_timed});
+  }
+  add_kernel_times(report_, std::move(kernels));
   double bytes = 0;
   for (const StageCount& stage : report_.stages) bytes += stage.bytes;
   if (report_.copy_bytes_per_second > 0) {

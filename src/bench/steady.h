@@ -30,6 +30,14 @@ struct StageCount {
   const char* unit;  // of `count`
   double count = 0;
   double bytes = 0;
+  double ms = 0;  // of a step, from timing events; 0 where the device keeps none
+};
+
+/// One kernel in a step, from timing events; `stage` is the index in SteadyReport::stages, or -1.
+struct KernelTime {
+  std::string name;
+  double launches = 0, ms = 0;
+  int stage = -1;
 };
 
 struct SteadyReport {
@@ -47,6 +55,8 @@ struct SteadyReport {
   double device_busy_percent = 0;
   uint64_t peak_device_bytes = 0, replays = 0;
   std::vector<StageCount> stages;
+  std::vector<KernelTime> kernels;  // slowest first, means over `n_timed` further steps
+  uint32_t n_timed = 0;
   double copy_bytes_per_second = 0;  // of the device, measured: bytes read plus bytes written
   double floor_ms = 0;               // the stages' bytes at that speed
   bool interrupted = false;
@@ -58,6 +68,9 @@ GaussianCloud repeated(const GaussianCloud& cloud, uint64_t count);
 
 /// The stages of one step from their counts. `n_pixels`: mean per frame.
 std::vector<StageCount> stage_counts(const SteadyReport& report, int sh_degree, double n_pixels);
+
+/// Adds the kernels' times to their stages.
+void add_kernel_times(SteadyReport& report, std::vector<KernelTime> kernels);
 
 /// Trains `n_warm_up + n_steps` steps on the repeated model: loss, backward and Adam on;
 /// refinement, reordering and noise off; training views in turn. Errors: those of a training run.

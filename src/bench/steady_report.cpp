@@ -1,7 +1,10 @@
 // Steady steps: the repeated model, the counts of each stage, and the report as text and JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/steady.h"
@@ -66,6 +69,31 @@ std::vector<StageCount> stage_counts(const SteadyReport& report, int sh_degree, 
   };
 }
 
+void add_kernel_times(SteadyReport& report, std::vector<KernelTime> kernels) {
+  // Stages in the order of stage_counts().
+  static const std::map<std::string, int> kStages = {
+      {"project", 0},
+      {"radix_sort_pairs", 1},
+      {"scan_tiles", 1},
+      {"emit_instances", 1},
+      {"sort_instances", 2},
+      {"blend_forward", 3},
+      {"photometric_forward", 4},
+      {"photometric_backward", 4},
+      {"photometric_reduce", 4},
+      {"blend_backward", 5},
+      {"project_backward", 6},
+  };
+  std::ranges::sort(kernels, std::greater{}, &KernelTime::ms);
+  for (KernelTime& kernel : kernels) {
+    const auto stage = kStages.find(kernel.name);
+    if (stage == kStages.end()) continue;
+    kernel.stage = stage->second;
+    report.stages[static_cast<size_t>(kernel.stage)].ms += kernel.ms;
+  }
+  report.kernels = std::move(kernels);
+}
+
 std::string steady_table(const SteadyReport& r) {
   std::string text =
       fmt::format("{:.3f} ms per step (median of {}; {:.3f} .. {:.3f}, MAD {:.3f}; mean {:.3f})\n",
@@ -87,24 +115,29 @@ std::string steady_table(const SteadyReport& r) {
       "device peak {:.1f} MiB\n\n",
       r.device_busy_percent, r.launches_per_step, r.waits_per_step, r.pacing_per_step, r.replays,
       static_cast<double>(r.peak_device_bytes) / (1 << 20));
-  text +=
-      fmt::format("{:<24} {:>12} {:<18} {:>10} {:>10}\n", "stage", "count", "", "MiB", "floor ms");
+  const bool timed = !r.kernels.empty(), copied = r.copy_bytes_per_second > 0;
+  text += fmt::format("{:<24} {:>12} {:<18} {:>10} {:>10} {:>10} {:>8}\n", "stage", "count", "",
+                      "MiB", "floor ms", "ms", "GB/s");
+  const auto cell = [](bool known, double value, int digits) {
+    return known ? fmt::format("{:.{}f}", value, digits) : "-";
+  };
   for (const StageCount& stage : r.stages) {
-    const std::string floor =
-        r.copy_bytes_per_second > 0
-            ? fmt::format("{:.3f}", 1000 * stage.bytes / r.copy_bytes_per_second)
-            : "-";
-    text += fmt::format("{:<24} {:>12.0f} {:<18} {:>10.1f} {:>10}\n", stage.stage, stage.count,
-                        stage.unit, stage.bytes / (1 << 20), floor);
+    text += fmt::format("{:<24} {:>12.0f} {:<18} {:>10.1f} {:>10} {:>10} {:>8}\n", stage.stage,
+                        stage.count, stage.unit, stage.bytes / (1 << 20),
+                        cell(copied, 1000 * stage.bytes / r.copy_bytes_per_second, 3),
+                        cell(timed, stage.ms, 3),
+                        cell(timed && stage.ms > 0, 1e-6 * stage.bytes / stage.ms, 1));
   }
-  if (r.copy_bytes_per_second > 0) {
+  if (copied) {
     text += fmt::format(
         "floor: {:.3f} ms, the bytes above at the {:.1f} GB/s of a copy on this device\n",
         r.floor_ms, r.copy_bytes_per_second * 1e-9);
   }
-  return text +
-         "not available: time per stage (devices keep no timing events), pairs above the alpha "
-         "threshold (kernels do not count them)";
+  for (const KernelTime& kernel : r.kernels) {
+    text += fmt::format("  {:<28} {:>6.1f} launches {:>9.4f} ms\n", kernel.name, kernel.launches,
+                        kernel.ms);
+  }
+  return text + "not available: pairs above the alpha threshold (kernels do not count them)";
 }
 
 ordered_json to_json(const SteadyReport& r) {
@@ -113,7 +146,14 @@ ordered_json to_json(const SteadyReport& r) {
     stages.push_back({{"stage", stage.stage},
                       {"unit", stage.unit},
                       {"count", number(stage.count)},
-                      {"bytes", number(stage.bytes)}});
+                      {"bytes", number(stage.bytes)},
+                      {"ms", r.kernels.empty() ? ordered_json(nullptr) : number(stage.ms)}});
+  }
+  ordered_json kernels = ordered_json::array();
+  for (const KernelTime& kernel : r.kernels) {
+    kernels.push_back({{"kernel", kernel.name},
+                       {"launches", number(kernel.launches)},
+                       {"ms", number(kernel.ms)}});
   }
   return {{"schema", 1},
           {"steady", true},
@@ -146,6 +186,7 @@ ordered_json to_json(const SteadyReport& r) {
           {"replays", r.replays},
           {"peak_device_bytes", r.peak_device_bytes},
           {"stages", stages},
+          {"kernels", kernels},
           {"copy_bytes_per_second", number(r.copy_bytes_per_second)},
           {"floor_ms", number(r.floor_ms)}};
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,24 @@ const char* TraceRecorder::intern(std::string_view text) {
   std::lock_guard lock(mutex_);
   const auto found = texts_.find(text);
   return (found != texts_.end() ? found : texts_.emplace(text).first)->c_str();
+}
+
+std::vector<TraceRecorder::DeviceTotal> TraceRecorder::device_totals() const {
+  std::lock_guard lock(mutex_);
+  std::map<std::string_view, DeviceTotal> totals;
+  for (size_t i = 0; i < n_events_; ++i) {
+    const Event& event = *std::launder(reinterpret_cast<const Event*>(&room_[i]));
+    if (event.track != TraceTrack::Device || !event.is_span) continue;
+    DeviceTotal& total = totals[event.name];
+    ++total.count;
+    total.ns += event.end_ns - event.begin_ns;
+  }
+  std::vector<DeviceTotal> list;
+  for (auto& [name, total] : totals) {
+    total.name = name;
+    list.push_back(std::move(total));
+  }
+  return list;
 }
 
 uint64_t TraceRecorder::dropped() const {

@@ -70,6 +70,13 @@ class TraceRecorder {
   /// A copy of `text` that lives as long as the recorder; equal texts share one. Allocates.
   const char* intern(std::string_view text);
 
+  /// How long the device's commands of one name took together.
+  struct DeviceTotal {
+    std::string name;
+    uint64_t count = 0, ns = 0;
+  };
+  /// Of every name on the device's track, by name.
+  std::vector<DeviceTotal> device_totals() const;
   /// Events that found no room.
   uint64_t dropped() const;
   /// The trace so far as JSON: an object whose traceEvents have times in us since the recorder was

@@ -14,7 +14,7 @@ constexpr uint64_t kScanRows = 4096;   // of scan_tiles
 constexpr uint64_t kSortItems = 2048;  // of a block of a radix sort
 constexpr uint32_t kPassesPerDigit = 3;
 constexpr uint64_t kDigits = 256;
-constexpr uint64_t kLossTile = 16;
+constexpr uint64_t kLossTileWidth = 32, kLossTileHeight = 16;
 constexpr uint64_t kWeightRows = 1024;  // of mcmc_weights
 constexpr uint64_t kBoxRows = 4096;     // of morton_keys
 
@@ -40,8 +40,8 @@ uint64_t gpu_scratch_bytes(KernelId kernel, uint64_t threads, std::span<const st
     }
     case KernelId::photometric_forward: {  // three sums of each tile and channel
       const auto& loss = params_as<LossParams>(params);
-      return 3 * kLossSums * sizeof(float) * divide_up(loss.width, kLossTile) *
-             divide_up(loss.height, kLossTile);
+      return 3 * kLossSums * sizeof(float) * divide_up(loss.width, kLossTileWidth) *
+             divide_up(loss.height, kLossTileHeight);
     }
     case KernelId::mcmc_weights:  // 64 bits of weight, dead rows and padding of each block
       return divide_up(threads, kWeightRows) * 4 * sizeof(uint32_t);

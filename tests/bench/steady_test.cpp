@@ -111,9 +111,21 @@ TEST_F(SteadyRuns, CountTheStepsAndNeverWait) {
   EXPECT_LE(report.processed_share, 1);
   EXPECT_GT(report.floor_ms, 0);
   EXPECT_FALSE(report.interrupted);
+  // Timing events: every launch of a step, and what each stage took.
+  double launches = 0, staged_ms = 0, kernel_ms = 0;
+  for (const KernelTime& kernel : report.kernels) {
+    launches += kernel.launches;
+    if (kernel.stage >= 0) kernel_ms += kernel.ms;
+  }
+  for (const StageCount& stage : report.stages) {
+    EXPECT_GT(stage.ms, 0) << stage.stage;
+    staged_ms += stage.ms;
+  }
+  EXPECT_GE(launches, report.launches_per_step);
+  EXPECT_NEAR(staged_ms, kernel_ms, 1e-9);
   const std::string text = steady_table(report);
-  for (const char* part :
-       {"ms per step", "visible", "instances", "processed share", "floor", "not available"}) {
+  for (const char* part : {"ms per step", "visible", "instances", "processed share", "floor",
+                           "blend_backward", "GB/s", "not available"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(to_json(report)["gaussians"], 100);
