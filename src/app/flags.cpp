@@ -20,9 +20,7 @@ const char* value_name(std::string_view key, const std::string&) {
 const char* value_name(std::string_view, bool) { return ""; }
 const char* value_name(std::string_view, int) { return "N"; }
 const char* value_name(std::string_view, uint32_t) { return "N"; }
-const char* value_name(std::string_view key, uint64_t) {
-  return key.ends_with("_bytes") ? "BYTES" : "N";
-}
+const char* value_name(std::string_view key, uint64_t) { return is_bytes_key(key) ? "BYTES" : "N"; }
 const char* value_name(std::string_view, double) { return "X"; }
 const char* value_name(std::string_view, const std::array<float, 3>&) { return "COLOUR"; }
 const char* value_name(std::string_view, const std::vector<std::string>&) { return "NAME,..."; }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "train/memory_plan.h"
 
 namespace millrace {
 namespace {
@@ -69,6 +72,7 @@ TrainObserver Observer::callbacks() {
   observer.loaded = [this](const Dataset& dataset, const DeviceInfo& device) {
     on_loaded(dataset, device);
   };
+  observer.planned = [this](const MemoryPlan& plan) { on_planned(plan); };
   observer.images_loading = [this](uint32_t done, uint32_t total) { on_images(done, total); };
   observer.step = [this](const StepProgress& progress) { on_step(progress); };
   observer.evaluated = [this](const EvalResult& result) { on_evaluated(result); };
@@ -102,6 +106,11 @@ void Observer::on_loaded(const Dataset& dataset, const DeviceInfo& device) {
                                     {"driver", device.driver},
                                     {"memory_bytes", device.memory_bytes},
                                     {"threads", device.threads}}}});
+}
+
+void Observer::on_planned(const MemoryPlan& plan) {
+  for (const std::string& line : plan_text(plan)) context_.console.info(line);
+  context_.events.emit("memory_plan", to_json(plan));
 }
 
 void Observer::on_images(uint32_t done, uint32_t total) {

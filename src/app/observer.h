@@ -24,6 +24,7 @@ class Observer {
 
  private:
   void on_loaded(const Dataset& dataset, const DeviceInfo& device);
+  void on_planned(const MemoryPlan& plan);
   void on_images(uint32_t done, uint32_t total);
   void on_step(const StepProgress& progress);
   void on_evaluated(const EvalResult& result);

@@ -11,6 +11,7 @@
 #include "app/commands.h"
 #include "app/help.h"
 #include "app/stop_signal.h"
+#include "base/host_memory.h"
 #include "train/near_match.h"
 #include "train/version.h"
 
@@ -115,6 +116,7 @@ int report(Context& context, Error error, const std::vector<std::string>& words)
 
 int run_main(int argc, const char* const* argv) {
   ignore_write_signals();
+  return_large_blocks_at_once();  // a memory plan is about what is in use
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   Events events(stdout, has_flag(words, "--json-events"));
   Console console(stderr, stdout, stderr_is_terminal(), stderr_columns());

@@ -51,37 +51,56 @@ Result<std::string> read_text_file(const fs::path& path, ErrorCode on_error) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Result<void> write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+Result<AtomicFile> AtomicFile::create(const fs::path& path) {
   std::error_code ec;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ec);
   if (ec) {
     return Error{ErrorCode::Output, fmt::format("cannot create folder {}: {}",
                                                 path.parent_path().string(), ec.message())};
   }
-  fs::path aside = path;
-  aside += fmt::format(".partial-{}", ::getpid());
-  const int fd = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return io_error(ErrorCode::Output, "write", path, errno);
-  const auto fail = [&](int err) {
-    ::close(fd);
-    ::unlink(aside.c_str());
-    return io_error(ErrorCode::Output, "write", path, err);
-  };
+  AtomicFile file;
+  file.path_ = path;
+  file.aside_ = path;
+  file.aside_ += fmt::format(".partial-{}", ::getpid());
+  file.fd_ = ::open(file.aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file.fd_ < 0) return io_error(ErrorCode::Output, "write", path, errno);
+  return file;
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(aside_.c_str());
+}
+
+Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
+    const ssize_t n = ::write(fd_, bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(errno);
+    if (n < 0) return io_error(ErrorCode::Output, "write", path_, errno);
     done += static_cast<size_t>(n);
   }
-  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) return fail(errno);
-  ::close(fd);
-  if (::rename(aside.c_str(), path.c_str()) != 0) {
+  return {};
+}
+
+Result<void> AtomicFile::commit() {
+  if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) {
+    return io_error(ErrorCode::Output, "write", path_, errno);
+  }
+  ::close(std::exchange(fd_, -1));
+  if (::rename(aside_.c_str(), path_.c_str()) != 0) {
     const int err = errno;
-    ::unlink(aside.c_str());
-    return io_error(ErrorCode::Output, "rename into place", path, err);
+    ::unlink(aside_.c_str());
+    return io_error(ErrorCode::Output, "rename into place", path_, err);
   }
   return {};
+}
+
+Result<void> write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+  MILLRACE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  MILLRACE_TRY(file.write(bytes));
+  return file.commit();
 }
 
 Result<void> write_file_atomically(const fs::path& path, std::string_view text) {

@@ -32,8 +32,9 @@ std::array<float, 3> to_world(const Camera& camera, const CameraPoint& p) {
   return out;
 }
 
-// The points of one view's empty cells, appended to `out` as world positions.
-void fill_view(const View& view, const PointCloud& points, uint64_t seed, std::vector<float>& out) {
+// The points of one view's empty cells, appended to `out` as world positions. Returns its cells.
+uint64_t fill_view(const View& view, const PointCloud& points, uint64_t seed,
+                   std::vector<float>& out) {
   const Camera& camera = view.camera;
   const double cell = static_cast<double>(std::max(camera.width, camera.height)) / kFillCells;
   const auto columns = static_cast<uint32_t>(std::max(1.0, camera.width / cell + 0.5));
@@ -50,7 +51,7 @@ void fill_view(const View& view, const PointCloud& points, uint64_t seed, std::v
     taken[uint64_t{std::min(row, rows - 1)} * columns + std::min(column, columns - 1)] = true;
     depths.push_back(p.z);
   }
-  if (depths.empty()) return;
+  if (depths.empty()) return 0;
   const auto middle = depths.begin() + static_cast<ptrdiff_t>(depths.size() / 2);
   std::nth_element(depths.begin(), middle, depths.end());
   const double median = *middle;
@@ -66,6 +67,7 @@ void fill_view(const View& view, const PointCloud& points, uint64_t seed, std::v
         to_world(camera, {(u - camera.cx) / camera.fx * z, (v - camera.cy) / camera.fy * z, z});
     out.insert(out.end(), world.begin(), world.end());
   }
+  return taken.size();
 }
 
 }  // namespace
@@ -73,10 +75,13 @@ void fill_view(const View& view, const PointCloud& points, uint64_t seed, std::v
 PointCloud draw_fill_points(const std::vector<View>& views, const PointCloud& points,
                             uint64_t n_most, uint64_t seed) {
   std::vector<float> all;
+  uint64_t n_cells = 0;
   for (const View& view : views) {
-    if (!view.held_out) fill_view(view, points, seed, all);
+    if (!view.held_out) n_cells += fill_view(view, points, seed, all);
   }
-  const uint64_t available = all.size() / 3, n = std::min(available, n_most);
+  const uint64_t available = all.size() / 3;
+  const bool is_sparse = static_cast<double>(available) > kFillShare * static_cast<double>(n_cells);
+  const uint64_t n = is_sparse ? std::min(available, n_most) : 0;
   PointCloud fill;
   constexpr uint8_t kGray = 128;
   fill.colors.assign(3 * n, kGray);

@@ -87,6 +87,12 @@ Image8 composite(Image8 image, const std::array<float, 3>& background) {
   return image;
 }
 
+bool has_jpeg_name(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return extension == ".jpg" || extension == ".jpeg";
+}
+
 /// The pixels of `camera` from an RGB image seen through `lens`, by bilinear interpolation.
 Image8 resample(const Image8& image, const Lens& lens, const Camera& camera) {
   Image8 result{camera.width, camera.height, 3, {}};
@@ -218,6 +224,21 @@ Result<Image8> load_view_image(const View& view, const std::array<float, 3>& bac
   }
   if (lens.kind == LensKind::OpenCv) return resample(image, lens, view.camera);
   return image;
+}
+
+uint64_t load_view_bytes(const View& view) {
+  // A JPEG is decoded at less than twice the lens's sides where its file is larger.
+  std::error_code error;
+  const uint64_t file_bytes = fs::file_size(view.image_path, error);
+  const uint64_t file_pixels = uint64_t{view.file_width} * view.file_height;
+  const uint64_t lens_pixels = uint64_t{view.lens.width} * view.lens.height;
+  const bool is_jpeg = has_jpeg_name(view.image_path);
+  const uint64_t decoded = is_jpeg ? std::min(file_pixels, 4 * lens_pixels) : file_pixels;
+  const bool resizes = file_pixels != lens_pixels, resamples = view.lens.kind == LensKind::OpenCv;
+  const uint64_t frame = uint64_t{3} * view.camera.width * view.camera.height;
+  const uint64_t channels = is_jpeg ? 3 : 4;
+  return (error ? 0 : file_bytes) + channels * decoded + (resizes ? 4 * lens_pixels : 0) +
+         (resamples ? frame : 0);
 }
 
 }  // namespace millrace

@@ -38,4 +38,8 @@ Image8 resize_image(const Image8& image, uint32_t width, uint32_t height);
 /// size.
 Result<Image8> load_view_image(const View& view, const std::array<float, 3>& background);
 
+/// Host memory that load_view_image() takes while it runs, the image that it returns included: at
+/// most, whatever the file's format.
+uint64_t load_view_bytes(const View& view);
+
 }  // namespace millrace

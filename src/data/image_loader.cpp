@@ -215,4 +215,19 @@ size_t ImageLoader::undecoded() const {
 
 uint64_t ImageLoader::cached_bytes() const { return state_->bytes->load(); }
 
+uint64_t image_loader_bytes(const std::vector<View>& views, const ImageLoaderOptions& options,
+                            uint32_t n_ahead) {
+  uint64_t image = 0, total = 0, decode = 0;
+  for (const View& view : views) {
+    const uint64_t bytes = uint64_t{3} * view.camera.width * view.camera.height;
+    image = std::max(image, bytes);
+    total += bytes;
+    decode = std::max(decode, load_view_bytes(view));
+  }
+  // What is asked for is kept whatever the budget says; the last one taken is still in hand.
+  const uint64_t kept = std::max(std::min(options.cache_bytes, total), n_ahead * image) + image;
+  const auto n_threads = static_cast<uint64_t>(std::max(1, options.n_threads));
+  return std::min(kept, total + image) + n_threads * decode;
+}
+
 }  // namespace millrace

@@ -45,4 +45,9 @@ class ImageLoader {
   std::unique_ptr<State> state_;
 };
 
+/// Host memory that a loader of `views` takes, at most, if never more than `n_ahead` views are
+/// asked for ahead and one is taken at a time.
+uint64_t image_loader_bytes(const std::vector<View>& views, const ImageLoaderOptions& options,
+                            uint32_t n_ahead);
+
 }  // namespace millrace

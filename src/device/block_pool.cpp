@@ -42,6 +42,7 @@ uint64_t BlockPool::block_bytes(uint64_t requested) {
 
 BlockPool::BlockPool(BlockSource* source, uint64_t limit_bytes)
     : source_(source), limit_bytes_(limit_bytes) {
+  stats_.limit_bytes = limit_bytes;
   free_.reserve(kRoom);
 }
 

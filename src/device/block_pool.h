@@ -50,6 +50,8 @@ class BlockPool {
   /// Gives free blocks whose last use is <= `passed` back to the source; returns their bytes.
   uint64_t trim(Point passed);
 
+  /// From now on `bytes` bounds all blocks together; what is reserved already stays.
+  void set_limit(uint64_t bytes) { stats_.limit_bytes = limit_bytes_ = bytes; }
   /// Counts memory that is reserved beside the pool's blocks (a staging ring).
   void add_reserved(uint64_t bytes);
   MemoryStats stats() const;

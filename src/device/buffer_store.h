@@ -64,7 +64,12 @@ class BufferStore {
   /// OutOfMemory.
   Result<Block> take_scratch(uint64_t bytes, Point point, Point passed);
 
-  MemoryStats stats() const { return pool_.stats(); }
+  void set_limit(uint64_t bytes) { pool_.set_limit(bytes); }
+  MemoryStats stats() const {
+    MemoryStats stats = pool_.stats();
+    stats.staging_bytes = staging_block_.bytes;
+    return stats;
+  }
   /// Calls visit(label, bytes asked for) for each live buffer.
   template <class Visit>
   void for_each_live(const Visit& visit) {

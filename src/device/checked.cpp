@@ -60,6 +60,7 @@ class CheckedDevice final : public Device {
   Result<void> wait_blocking(Point point, const WaitSite& site) override;
   WaitLedger& ledger() override { return device_->ledger(); }
   MemoryStats memory() const override { return device_->memory(); }
+  void limit_memory(uint64_t bytes) override { device_->limit_memory(bytes); }
   QueueStats queue() const override { return device_->queue(); }
   void set_trace(TraceRecorder* trace) override { device_->set_trace(trace); }
 

@@ -108,6 +108,8 @@ struct MemoryStats {
   uint64_t peak_in_use_bytes = 0;
   uint64_t reserved_bytes = 0;  // in use, in the pool, and staging
   uint64_t peak_reserved_bytes = 0;
+  uint64_t limit_bytes = 0;    // of the pool and, where they share memory with it, staging
+  uint64_t staging_bytes = 0;  // host memory that transfers go through, now
   struct Kind {
     std::string label;
     uint64_t bytes = 0;
@@ -157,6 +159,9 @@ class Device {
 
   virtual WaitLedger& ledger() = 0;
   virtual MemoryStats memory() const = 0;
+  /// From now on allocate() fails rather than reserve more than `bytes` in all; what is reserved
+  /// already stays.
+  virtual void limit_memory(uint64_t bytes) = 0;
   virtual QueueStats queue() const = 0;
 
   /// From now on what the device does goes into `trace`, which must outlive the device; null ends

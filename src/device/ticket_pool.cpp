@@ -10,6 +10,8 @@ constexpr size_t kTiny = 64;  // a scalar read back
 constexpr size_t kSmall = 4096;
 // Images that were read back once should not stay for ever: this many are kept.
 constexpr size_t kMaxLargeFree = 8;
+// A snapshot of a model is rare and may be as large as all else.
+constexpr size_t kLargestKept = size_t{16} << 20;
 // Free entries that the list has room for at once, so that it does not grow in some later step.
 constexpr size_t kRoom = 64;
 
@@ -57,7 +59,7 @@ void TicketPool::give_back(TicketState* state) {
   std::lock_guard lock(mutex_);
   if (owned->capacity_ <= kSmall) {
     small_.push_back(std::move(owned));
-  } else if (large_.size() < kMaxLargeFree) {
+  } else if (owned->capacity_ <= kLargestKept && large_.size() < kMaxLargeFree) {
     large_.push_back(std::move(owned));
   }
 }

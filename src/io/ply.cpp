@@ -113,11 +113,12 @@ int column_of(const PlyElement& vertex, const std::string& name) {
 }
 
 // Columns of `names`; those that are absent are appended to `missing`.
-template <size_t N>
-std::array<size_t, N> columns_of(const PlyElement& vertex, const std::array<const char*, N>& names,
-                                 std::vector<std::string>& missing) {
-  std::array<size_t, N> columns = {};
-  for (size_t i = 0; i < N; ++i) {
+template <size_t kWidth>
+std::array<size_t, kWidth> columns_of(const PlyElement& vertex,
+                                      const std::array<const char*, kWidth>& names,
+                                      std::vector<std::string>& missing) {
+  std::array<size_t, kWidth> columns = {};
+  for (size_t i = 0; i < kWidth; ++i) {
     const int column = column_of(vertex, names[i]);
     if (column < 0) missing.emplace_back(names[i]);
     columns[i] = column < 0 ? 0 : static_cast<size_t>(column);
@@ -257,36 +258,63 @@ Result<void> check_finite_input(const GaussianCloud& cloud, const std::string& f
 
 }  // namespace
 
+Result<GaussianPlyWriter> GaussianPlyWriter::create(const fs::path& path, uint64_t n_rows,
+                                                    int sh_degree) {
+  const std::vector<std::string> names =
+      property_names(3 * static_cast<size_t>(sh_rest_count(sh_degree)));
+  std::string header =
+      fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\n", n_rows);
+  for (const std::string& name : names) header += fmt::format("property float {}\n", name);
+  header += "end_header\n";
+  MILLRACE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  MILLRACE_TRY(file.write(std::as_bytes(std::span(header))));
+  return GaussianPlyWriter(path, std::move(file), n_rows);
+}
+
+Result<void> GaussianPlyWriter::add(const GaussianCloud& cloud) {
+  MILLRACE_TRY(check_shapes(path_, cloud));
+  MILLRACE_TRY(check_finite(path_, cloud));
+  const size_t n_channel = static_cast<size_t>(sh_rest_count(cloud.sh_degree));
+  constexpr size_t kRowsAtOnce = 4096;
+  std::vector<float> rows;
+  for (size_t i = 0; i < cloud.count(); ++i) {
+    const auto append = [&](const std::vector<float>& from, size_t width) {
+      rows.insert(rows.end(), &from[width * i], &from[width * i] + width);
+    };
+    append(cloud.means, 3);
+    rows.insert(rows.end(), 3, 0.0f);
+    append(cloud.sh0, 3);
+    for (size_t channel = 0; channel < 3; ++channel) {
+      for (size_t k = 0; k < n_channel; ++k) {
+        rows.push_back(cloud.sh_rest[(i * n_channel + k) * 3 + channel]);
+      }
+    }
+    append(cloud.opacities, 1);
+    append(cloud.log_scales, 3);
+    append(cloud.rotations, 4);
+    if ((i + 1) % kRowsAtOnce != 0 && i + 1 < cloud.count()) continue;
+    MILLRACE_TRY(file_.write(std::as_bytes(std::span(rows))));
+    rows.clear();
+  }
+  n_added_ += cloud.count();
+  return {};
+}
+
+Result<void> GaussianPlyWriter::finish() {
+  if (n_added_ != n_rows_) {
+    return Error{ErrorCode::Internal, fmt::format("cannot write {}: {} Gaussians came, not {}",
+                                                  path_.string(), n_added_, n_rows_)};
+  }
+  return file_.commit();
+}
+
 Result<void> write_gaussian_ply(const fs::path& path, const GaussianCloud& cloud) {
   MILLRACE_TRY(check_shapes(path, cloud));
   MILLRACE_TRY(check_finite(path, cloud));
-  const size_t n_channel = static_cast<size_t>(sh_rest_count(cloud.sh_degree));
-  const std::vector<std::string> names = property_names(3 * n_channel);
-  std::string header =
-      fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\n", cloud.count());
-  for (const std::string& name : names) header += fmt::format("property float {}\n", name);
-  header += "end_header\n";
-
-  std::vector<std::byte> bytes(header.size() + cloud.count() * names.size() * sizeof(float));
-  std::memcpy(bytes.data(), header.data(), header.size());
-  std::byte* out = bytes.data() + header.size();
-  std::vector<float> row;
-  for (size_t i = 0; i < cloud.count(); ++i) {
-    row.assign(&cloud.means[3 * i], &cloud.means[3 * i] + 3);
-    row.insert(row.end(), 3, 0.0f);
-    row.insert(row.end(), &cloud.sh0[3 * i], &cloud.sh0[3 * i] + 3);
-    for (size_t channel = 0; channel < 3; ++channel) {
-      for (size_t k = 0; k < n_channel; ++k) {
-        row.push_back(cloud.sh_rest[(i * n_channel + k) * 3 + channel]);
-      }
-    }
-    row.push_back(cloud.opacities[i]);
-    row.insert(row.end(), &cloud.log_scales[3 * i], &cloud.log_scales[3 * i] + 3);
-    row.insert(row.end(), &cloud.rotations[4 * i], &cloud.rotations[4 * i] + 4);
-    std::memcpy(out, row.data(), row.size() * sizeof(float));
-    out += row.size() * sizeof(float);
-  }
-  return write_file_atomically(path, bytes);
+  MILLRACE_ASSIGN(GaussianPlyWriter writer,
+                  GaussianPlyWriter::create(path, cloud.count(), cloud.sh_degree));
+  MILLRACE_TRY(writer.add(cloud));
+  return writer.finish();
 }
 
 Result<GaussianCloud> read_gaussian_ply(const fs::path& path) {

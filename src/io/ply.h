@@ -1,12 +1,35 @@
 // Gaussians as PLY in the INRIA layout (docs/formats.md).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <utility>
 
+#include "base/file.h"
 #include "base/gaussian_cloud.h"
 #include "base/result.h"
 
 namespace millrace {
+
+/// Writes the file of write_gaussian_ply() piece by piece.
+class GaussianPlyWriter {
+ public:
+  /// For `n_rows` rows in all, of SH degree 0 to 3.
+  static Result<GaussianPlyWriter> create(const std::filesystem::path& path, uint64_t n_rows,
+                                          int sh_degree);
+  /// The next rows, of the same SH degree. Refuses non-finite values (ErrorCode::Internal).
+  Result<void> add(const GaussianCloud& cloud);
+  /// Gives the file its name; all rows must have come.
+  Result<void> finish();
+
+ private:
+  GaussianPlyWriter(std::filesystem::path path, AtomicFile file, uint64_t n_rows)
+      : path_(std::move(path)), file_(std::move(file)), n_rows_(n_rows) {}
+
+  std::filesystem::path path_;
+  AtomicFile file_;
+  uint64_t n_rows_, n_added_ = 0;
+};
 
 /// Writes binary little-endian float32 properties x y z nx ny nz f_dc_0..2 f_rest_0..3K-1
 /// (channel-major) opacity scale_0..2 rot_0..3, aside and renamed. Refuses non-finite values,

@@ -11,6 +11,7 @@ namespace {
 // Covers rounding of the extents and interval ends; a tile too many costs little, one too few is an
 // error.
 constexpr float kSlack = 1.0f / 64.0f;
+constexpr int kTile = kTileSize;
 
 // Tiles of `n` whose pixel centres (integers here) reach into [low, high]: [first, last).
 struct Interval {
@@ -18,11 +19,15 @@ struct Interval {
 };
 Interval tiles_between(float low, float high, int n) {
   const float limit = static_cast<float>(n) * kTileSize;
-  const float first_pixel = std::ceil(std::clamp(low - kSlack, -1.0f, limit));
-  const float last_pixel = std::floor(std::clamp(high + kSlack, -1.0f, limit));
-  if (first_pixel > last_pixel || last_pixel < 0.0f || first_pixel >= limit) return {0, 0};
-  const int first = std::max(0, static_cast<int>(first_pixel)) / static_cast<int>(kTileSize);
-  const int last = static_cast<int>(last_pixel) / static_cast<int>(kTileSize) + 1;
+  const float from = std::clamp(low - kSlack, -1.0f, limit);
+  const float to = std::clamp(high + kSlack, -1.0f, limit);
+  // Rounded up and down; without SSE4.1 the library's functions are slow.
+  int first_pixel = static_cast<int>(from), last_pixel = static_cast<int>(to);
+  first_pixel += static_cast<float>(first_pixel) < from ? 1 : 0;
+  last_pixel -= static_cast<float>(last_pixel) > to ? 1 : 0;
+  if (first_pixel > last_pixel || last_pixel < 0 || first_pixel >= n * kTile) return {0, 0};
+  const int first = std::max(0, first_pixel) / kTile;
+  const int last = last_pixel / kTile + 1;
   return {first, std::min(last, n)};
 }
 

@@ -21,27 +21,28 @@ Tensor empty_group(Device& device, uint64_t rows, uint32_t lanes, const char* la
                        label);
 }
 
-// `fill(blocks)` writes the live rows of the zeroed host blocks.
-template <class Fill>
-ParameterGroup make_group(Device& device, uint64_t n, uint32_t lanes, uint64_t capacity,
-                          const Fill& fill) {
+ParameterGroup make_group(Device& device, uint64_t n, uint32_t lanes, uint64_t capacity) {
   ParameterGroup group;
   group.lanes = lanes;
   group.value = empty_group(device, capacity, lanes, kLabel);
   group.first_moment = empty_group(device, capacity, lanes, "moments");
   group.second_moment = empty_group(device, capacity, lanes, "moments");
   if (lanes == 0) return group;
-  const auto live = static_cast<int64_t>(n_blocks(n));
-  {
-    std::vector<float> blocks(row_floats(n, lanes), 0.0f);
-    fill(blocks);
-    group.value.slice(0, 0, live).upload(blocks);
-  }
   // Rows beyond N are written when they are born; only the live part is touched, so that unused
   // capacity costs no resident memory.
+  const auto live = static_cast<int64_t>(n_blocks(n));
   group.first_moment.slice(0, 0, live).fill_(0);
   group.second_moment.slice(0, 0, live).fill_(0);
   return group;
+}
+
+// `fill(blocks)` writes the live rows of the zeroed host blocks.
+template <class Fill>
+void set_values(const ParameterGroup& group, uint64_t n, const Fill& fill) {
+  if (group.lanes == 0) return;
+  std::vector<float> blocks(row_floats(n, group.lanes), 0.0f);
+  fill(blocks);
+  group.value.slice(0, 0, static_cast<int64_t>(n_blocks(n))).upload(blocks);
 }
 
 void grow(Tensor& tensor, uint64_t rows, uint32_t lanes, const char* label) {
@@ -71,14 +72,34 @@ std::vector<float> from_row_blocks(const float* blocks, uint64_t begin, uint64_t
   return rows;
 }
 
+uint64_t model_start_bytes(uint64_t n_rows, int max_sh_degree) {
+  const auto rest = static_cast<uint32_t>(sh_rest_count(max_sh_degree));
+  return row_floats(n_rows, std::max<uint32_t>(kGeometryLanes, 3 * rest)) * sizeof(float);
+}
+
+Model make_empty_model(Device& device, uint64_t n_rows, int max_sh_degree, uint64_t row_capacity) {
+  Model model;
+  model.device = &device;
+  model.max_sh_degree = max_sh_degree;
+  model.row_capacity = n_blocks(std::max(row_capacity, n_rows)) * kRowBlock;
+  const uint32_t lanes = 3 * static_cast<uint32_t>(sh_rest_count(max_sh_degree));
+  model.geometry = make_group(device, n_rows, kGeometryLanes, model.row_capacity);
+  model.sh_rest = make_group(device, n_rows, lanes, model.row_capacity);
+  Control control = {};
+  control.gate.accepted = kNoTransaction;
+  control.gate.committed = kNoTransaction;
+  control.counts.rows = static_cast<uint32_t>(n_rows);
+  std::vector<uint32_t> words(sizeof(Control) / sizeof(uint32_t));
+  std::memcpy(words.data(), &control, sizeof(control));
+  model.control = Tensor::from_host(device, words, Shape{words.size()}, "control");
+  return model;
+}
+
 Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
                  uint64_t row_capacity) {
   const uint64_t n = cloud.count();
   if (n == 0) raise({ErrorCode::Usage, "a model needs at least one Gaussian"});
-  Model model;
-  model.device = &device;
-  model.max_sh_degree = max_sh_degree;
-  model.row_capacity = n_blocks(std::max(row_capacity, n)) * kRowBlock;
+  Model model = make_empty_model(device, n, max_sh_degree, row_capacity);
   // Copies `count` values a row from `from` into the lanes that begin at `lane`.
   const auto copy_lanes = [n](std::vector<float>& blocks, uint32_t lanes, uint32_t lane,
                               const std::vector<float>& from, uint32_t stride, uint32_t count) {
@@ -88,27 +109,18 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
       }
     }
   };
-  model.geometry =
-      make_group(device, n, kGeometryLanes, model.row_capacity, [&](std::vector<float>& blocks) {
-        copy_lanes(blocks, kGeometryLanes, kLaneMean, cloud.means, 3, 3);
-        copy_lanes(blocks, kGeometryLanes, kLaneScale, cloud.log_scales, 3, 3);
-        copy_lanes(blocks, kGeometryLanes, kLaneRotation, cloud.rotations, 4, 4);
-        copy_lanes(blocks, kGeometryLanes, kLaneOpacity, cloud.opacities, 1, 1);
-        copy_lanes(blocks, kGeometryLanes, kLaneSh0, cloud.sh0, 3, 3);
-      });
-  const uint32_t lanes = 3 * static_cast<uint32_t>(sh_rest_count(max_sh_degree));
+  set_values(model.geometry, n, [&](std::vector<float>& blocks) {
+    copy_lanes(blocks, kGeometryLanes, kLaneMean, cloud.means, 3, 3);
+    copy_lanes(blocks, kGeometryLanes, kLaneScale, cloud.log_scales, 3, 3);
+    copy_lanes(blocks, kGeometryLanes, kLaneRotation, cloud.rotations, 4, 4);
+    copy_lanes(blocks, kGeometryLanes, kLaneOpacity, cloud.opacities, 1, 1);
+    copy_lanes(blocks, kGeometryLanes, kLaneSh0, cloud.sh0, 3, 3);
+  });
+  const uint32_t lanes = model.sh_rest.lanes;
   const uint32_t given = 3 * static_cast<uint32_t>(sh_rest_count(cloud.sh_degree));
-  model.sh_rest = make_group(device, n, lanes, model.row_capacity, [&](std::vector<float>& blocks) {
+  set_values(model.sh_rest, n, [&](std::vector<float>& blocks) {
     copy_lanes(blocks, lanes, 0, cloud.sh_rest, given, std::min(lanes, given));
   });
-
-  Control control = {};
-  control.gate.accepted = kNoTransaction;
-  control.gate.committed = kNoTransaction;
-  control.counts.rows = static_cast<uint32_t>(n);
-  std::vector<uint32_t> words(sizeof(Control) / sizeof(uint32_t));
-  std::memcpy(words.data(), &control, sizeof(control));
-  model.control = Tensor::from_host(device, words, Shape{words.size()}, "control");
   return model;
 }
 
@@ -154,25 +166,32 @@ ModelSnapshot read_model_later(const Model& model, uint64_t row_bound, bool with
 
 Control control_of(const ModelSnapshot& snapshot) { return snapshot.control.as<Control>(); }
 
-std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
-  const uint32_t rest_lanes = 3 * static_cast<uint32_t>(sh_rest_count(snapshot.max_sh_degree));
-  const uint32_t lanes = index < 3 ? static_cast<uint32_t>(kGeometryLanes) : rest_lanes;
-  if (!snapshot.tensors[index]) return {};
+uint64_t row_count(const ModelSnapshot& snapshot) {
   const uint64_t n = control_of(snapshot).counts.rows;
   if (n > snapshot.row_bound) {
     raise({ErrorCode::Internal,
            fmt::format("a snapshot of {} rows holds a model of {}", snapshot.row_bound, n)});
   }
-  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()), 0,
-                         n, lanes);
+  return n;
 }
 
-GaussianCloud cloud_of(const ModelSnapshot& snapshot) {
+std::vector<float> rows_of(const ModelSnapshot& snapshot, int index, uint64_t begin, uint64_t end) {
+  const uint32_t rest_lanes = 3 * static_cast<uint32_t>(sh_rest_count(snapshot.max_sh_degree));
+  const uint32_t lanes = index < 3 ? static_cast<uint32_t>(kGeometryLanes) : rest_lanes;
+  if (!snapshot.tensors[index]) return {};
+  return from_row_blocks(reinterpret_cast<const float*>(snapshot.tensors[index].bytes().data()),
+                         begin, end, lanes);
+}
+
+std::vector<float> rows_of(const ModelSnapshot& snapshot, int index) {
+  return rows_of(snapshot, index, 0, row_count(snapshot));
+}
+
+GaussianCloud cloud_of(const ModelSnapshot& snapshot, uint64_t begin, uint64_t end) {
   GaussianCloud cloud;
   cloud.sh_degree = snapshot.max_sh_degree;
-  const std::vector<float> geometry = rows_of(snapshot, 0);
-  const uint64_t n = geometry.size() / kGeometryLanes;
-  for (uint64_t i = 0; i < n; ++i) {
+  const std::vector<float> geometry = rows_of(snapshot, 0, begin, end);
+  for (uint64_t i = 0; i < end - begin; ++i) {
     const float* row = geometry.data() + i * kGeometryLanes;
     cloud.means.insert(cloud.means.end(), row + kLaneMean, row + kLaneMean + 3);
     cloud.log_scales.insert(cloud.log_scales.end(), row + kLaneScale, row + kLaneScale + 3);
@@ -180,7 +199,7 @@ GaussianCloud cloud_of(const ModelSnapshot& snapshot) {
     cloud.opacities.push_back(row[kLaneOpacity]);
     cloud.sh0.insert(cloud.sh0.end(), row + kLaneSh0, row + kLaneSh0 + 3);
   }
-  cloud.sh_rest = rows_of(snapshot, 3);
+  cloud.sh_rest = rows_of(snapshot, 3, begin, end);
   return cloud;
 }
 

@@ -33,6 +33,11 @@ struct Model {
 Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
                  uint64_t row_capacity);
 
+/// The same without values: the parameters of the first `n_rows` rows are still to be uploaded.
+Model make_empty_model(Device& device, uint64_t n_rows, int max_sh_degree, uint64_t row_capacity);
+/// Host memory that make_model() takes beside its cloud while it runs.
+uint64_t model_start_bytes(uint64_t n_rows, int max_sh_degree);
+
 /// N on the device: a [1] U32 view of the control record, for ops that take a count.
 Tensor live_row_count(const Model& model);
 
@@ -52,8 +57,10 @@ ModelSnapshot read_model_later(const Model& model, uint64_t row_bound, bool with
 
 /// The control record of a snapshot that is ready.
 Control control_of(const ModelSnapshot& snapshot);
-/// The rows [0, N) of a snapshot that is ready.
-GaussianCloud cloud_of(const ModelSnapshot& snapshot);
+/// N of a snapshot that is ready.
+uint64_t row_count(const ModelSnapshot& snapshot);
+/// Its rows [begin, end), end <= N.
+GaussianCloud cloud_of(const ModelSnapshot& snapshot, uint64_t begin, uint64_t end);
 /// Rows [0, N) of tensor `index` of a snapshot as [N, lanes], for hashing.
 std::vector<float> rows_of(const ModelSnapshot& snapshot, int index);
 

@@ -18,9 +18,15 @@ RowBuffers make_row_buffers(Device& device, uint64_t capacity) {
   rows.n_tiles = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
   rows.depth_key = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
   rows.first_slot = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
-  std::vector<uint32_t> ids(capacity);
-  std::iota(ids.begin(), ids.end(), 0u);
-  rows.row_ids = Tensor::from_host(device, ids, Shape{capacity}, "projected");
+  rows.row_ids = Tensor::empty(device, Shape{capacity}, Dtype::U32, "projected");
+  constexpr uint64_t kAtOnce = 1u << 16;
+  std::vector<uint32_t> ids(std::min(capacity, kAtOnce));
+  for (uint64_t begin = 0; begin < capacity; begin += kAtOnce) {
+    const uint64_t end = std::min(capacity, begin + kAtOnce);
+    ids.resize(end - begin);
+    std::iota(ids.begin(), ids.end(), static_cast<uint32_t>(begin));
+    rows.row_ids.slice(0, static_cast<int64_t>(begin), static_cast<int64_t>(end)).upload(ids);
+  }
   return rows;
 }
 

@@ -146,4 +146,10 @@ uint64_t EditLog::max_cap(uint32_t step, uint64_t otherwise) const {
   return cap;
 }
 
+void EditLog::limit_max_cap(uint64_t max_cap) {
+  for (Edit& edit : edits_) {
+    if (edit.max_cap) edit.max_cap = std::min(*edit.max_cap, max_cap);
+  }
+}
+
 }  // namespace millrace

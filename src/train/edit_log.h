@@ -34,6 +34,9 @@ class EditLog {
   /// Adds an edit; its step must not have been recorded yet.
   void add(const Edit& edit);
 
+  /// No edit asks for more Gaussians than `max_cap` any more.
+  void limit_max_cap(uint64_t max_cap);
+
   /// What holds at `step`: the newest edit up to it, or `otherwise`.
   std::array<float, 3> bg_color(uint32_t step, const std::array<float, 3>& otherwise) const;
   uint64_t max_cap(uint32_t step, uint64_t otherwise) const;

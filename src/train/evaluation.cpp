@@ -13,14 +13,20 @@ namespace millrace {
 namespace {
 
 // Contact sheets show small pictures, so only small ones are kept.
-Image8 thumbnail(const Image8& image) {
+ImageSize thumbnail_size(uint32_t width, uint32_t height) {
   constexpr uint32_t kLongest = 640;
-  const uint32_t longest = std::max(image.width, image.height);
-  if (longest <= kLongest) return image;
+  const uint32_t longest = std::max(width, height);
+  if (longest <= kLongest) return {width, height};
   const auto scaled = [&](uint32_t side) {
     return std::max(1u, static_cast<uint32_t>(uint64_t{side} * kLongest / longest));
   };
-  return resize_image(image, scaled(image.width), scaled(image.height));
+  return {scaled(width), scaled(height)};
+}
+
+Image8 thumbnail(const Image8& image) {
+  const ImageSize size = thumbnail_size(image.width, image.height);
+  if (size.width == image.width && size.height == image.height) return image;
+  return resize_image(image, size.width, size.height);
 }
 
 }  // namespace
@@ -80,6 +86,19 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
   Evaluation evaluation = scores.take();
   evaluation.result.seconds = seconds;
   return evaluation;
+}
+
+uint64_t scoring_bytes(const std::vector<View>& views) {
+  uint64_t most = 0, picture = 0;
+  for (const View& view : views) {
+    const uint64_t samples = uint64_t{3} * view.camera.width * view.camera.height;
+    // The photograph, and as float32 the render and the photograph; score_image() adds three.
+    const uint64_t scoring = samples + 5 * samples * sizeof(float);
+    most = std::max({most, scoring, load_view_bytes(view) + samples * sizeof(float)});
+    const ImageSize small = thumbnail_size(view.camera.width, view.camera.height);
+    picture = std::max(picture, uint64_t{3} * small.width * small.height);
+  }
+  return most + 2 * std::min(kContactRows, views.size()) * picture;
 }
 
 }  // namespace millrace

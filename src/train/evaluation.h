@@ -51,6 +51,10 @@ class ViewScores {
   std::set<std::filesystem::path> files_;
 };
 
+/// Host memory that ViewScores and its caller take to score views, beside the render's ticket:
+/// while one view is scored, and for the pictures that are kept.
+uint64_t scoring_bytes(const std::vector<View>& views);
+
 /// Renders and scores every view; writes renders/ as 16-bit PNG if `folder` is given. The queue
 /// must be settled. A photograph that cannot be decoded is left out with a warning through `warn`.
 Result<Evaluation> evaluate_blocking(const EvaluationInputs& inputs, const OutputFolder* folder,

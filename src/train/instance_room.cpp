@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/philox.h"
+#include "train/train_memory.h"
 
 namespace millrace {
 namespace {
@@ -35,7 +36,7 @@ uint64_t InstanceRoom::limit() const {
   if (options_.instance_budget > 0)
     limit = std::min(limit, instances_within(options_.instance_budget));
   const MemoryStats memory = device_.memory();
-  const uint64_t total = device_.info().memory_bytes;
+  const uint64_t total = memory.limit_bytes;
   const uint64_t ours = workspace_.instances.capacity * instance_bytes(true);
   const uint64_t others = memory.in_use_bytes - std::min(ours, memory.in_use_bytes);
   if (total > 0)
@@ -50,14 +51,17 @@ uint64_t InstanceRoom::predicted(const View& view, uint64_t rows) const {
   return static_cast<uint64_t>(static_cast<double>(view.instances) * growth * 1.25);
 }
 
-void InstanceRoom::grow(uint64_t capacity) {
+Result<void> InstanceRoom::grow_blocking(uint64_t capacity) {
   InstanceBuffers& instances = workspace_.instances;
-  if (capacity <= instances.capacity) return;
+  if (capacity <= instances.capacity) return {};
   instances = InstanceBuffers();  // first, so that both are never held
+  MILLRACE_TRY(
+      make_device_room_blocking(device_, instance_room_bytes(capacity, workspace_.pixels.n_tiles)));
   instances = make_instance_buffers(device_, capacity, workspace_.pixels.n_tiles, true);
+  return {};
 }
 
-uint32_t InstanceRoom::ensure(uint32_t number, uint64_t rows) {
+Result<uint32_t> InstanceRoom::ensure_blocking(uint32_t number, uint64_t rows) {
   const View& view = views_[number];
   const uint64_t wanted = predicted(view, rows);
   uint32_t n_bands = view.rows == 0 ? most_bands_ : view.bands;
@@ -65,7 +69,7 @@ uint32_t InstanceRoom::ensure(uint32_t number, uint64_t rows) {
     // The limit is asked for until it binds, not in every step of a run that lives with bands.
     if (!at_limit_) {
       const uint64_t most = limit();
-      grow(std::min(wanted, most));
+      MILLRACE_TRY(grow_blocking(std::min(wanted, most)));
       at_limit_ = wanted > most;
     }
     // Each band but the last may lack room for one tile more: a quarter and one band to spare.
@@ -107,8 +111,10 @@ void InstanceRoom::accepted(uint32_t number, uint64_t instances, uint64_t rows) 
   view.rows = std::max<uint64_t>(rows, 1);
 }
 
-void InstanceRoom::refused(uint64_t transaction, uint64_t instances) {
-  if (instances > workspace_.instances.capacity) grow(std::min(grown(instances), limit()));
+Result<void> InstanceRoom::refused_blocking(uint64_t transaction, uint64_t instances) {
+  if (instances > workspace_.instances.capacity) {
+    MILLRACE_TRY(grow_blocking(std::min(grown(instances), limit())));
+  }
   const uint32_t step = step_of(transaction);
   const bool at_step = kind_of(transaction) >= TransactionKind::Step;
   for (size_t i = 0; i < forced_used_.size(); ++i) {
@@ -116,6 +122,7 @@ void InstanceRoom::refused(uint64_t transaction, uint64_t instances) {
     if (forced > step || (forced == step && !at_step)) forced_used_[i] = false;
   }
   random_drawn_ = transaction;
+  return {};
 }
 
 void InstanceRoom::note_refused_frame(uint32_t number, uint32_t n_bands, uint64_t instances,

@@ -21,8 +21,8 @@ class InstanceRoom {
   void set_view_count(size_t n_views);
 
   /// Makes room for a frame of `view` with up to `rows` rows; returns in how many bands it is to be
-  /// drawn.
-  uint32_t ensure(uint32_t view, uint64_t rows);
+  /// drawn. Waits (reason Resize) only to grow near the device's limit.
+  Result<uint32_t> ensure_blocking(uint32_t view, uint64_t rows);
   /// What the next attempt of `transaction` may use: 0 for all there is, or a cut that a test asked
   /// for, which holds for the first attempt that finds the gate open.
   uint64_t attempt_capacity(uint64_t transaction, uint32_t view);
@@ -30,8 +30,8 @@ class InstanceRoom {
   /// A frame of `view` was accepted.
   void accepted(uint32_t view, uint64_t instances, uint64_t rows);
   /// The gate closed at `transaction` and knows of a need of `instances`: makes room for it. Cuts
-  /// of later transactions are still due.
-  void refused(uint64_t transaction, uint64_t instances);
+  /// of later transactions are still due. Waits as ensure_blocking() does.
+  Result<void> refused_blocking(uint64_t transaction, uint64_t instances);
   /// After refused(): the frame of `view`, recorded in `n_bands`, is the one that did not fit.
   void note_refused_frame(uint32_t view, uint32_t n_bands, uint64_t instances, uint64_t rows);
 
@@ -47,7 +47,7 @@ class InstanceRoom {
 
   uint64_t limit() const;
   uint64_t predicted(const View& view, uint64_t rows) const;
-  void grow(uint64_t capacity);
+  Result<void> grow_blocking(uint64_t capacity);
 
   Device& device_;
   const TrainOptions& options_;

@@ -118,14 +118,18 @@ bool whole_from_texts(Texts texts, T& value) {
 
 }  // namespace
 
+bool is_bytes_key(std::string_view key) {
+  return key.ends_with("_bytes") || key.ends_with("_budget");
+}
+
 std::string expected_form(std::string_view, bool) { return "true or false"; }
 std::string expected_form(std::string_view, int) { return "a whole number"; }
 std::string expected_form(std::string_view key, uint32_t) {
   return key == "resize_factor" ? "auto, 1, 2, 4 or 8" : "a whole number from 0 to 4294967295";
 }
 std::string expected_form(std::string_view key, uint64_t) {
-  return key.ends_with("_bytes") ? "a number of bytes such as 4294967296, 512M or 4G"
-                                 : "a whole number from 0 up";
+  return is_bytes_key(key) ? "a number of bytes such as 4294967296, 512M or 4G"
+                           : "a whole number from 0 up";
 }
 std::string expected_form(std::string_view, double) { return "a number"; }
 std::string expected_form(std::string_view, const std::string&) { return "text"; }
@@ -164,7 +168,7 @@ bool value_from_texts(std::string_view key, Texts texts, uint32_t& value) {
 }
 
 bool value_from_texts(std::string_view key, Texts texts, uint64_t& value) {
-  if (!key.ends_with("_bytes")) return whole_from_texts(texts, value);
+  if (!is_bytes_key(key)) return whole_from_texts(texts, value);
   if (texts.empty()) return false;
   const auto bytes = parse_bytes(texts.back());
   if (bytes) value = *bytes;

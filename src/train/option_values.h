@@ -44,6 +44,9 @@ bool value_from_texts(std::string_view key, Texts texts, std::vector<ForcedCapac
 /// flag, what was expected and what was found; Internal for a key that does not exist.
 Result<void> set_option(TrainOptions& options, const std::string& key, Texts texts);
 
+/// Whether the value of `key` is a number of bytes, which may have a unit.
+bool is_bytes_key(std::string_view key);
+
 /// "--max-cap" for "max_cap".
 std::string flag_of_key(std::string_view key);
 

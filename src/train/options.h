@@ -43,6 +43,8 @@ struct TrainOptions {
   int threads = 0;  // cpu threads; 0 = all
   uint64_t image_cache_bytes = 4ull << 30;
   uint64_t instance_budget = 0;  // bytes; 0 = what the device has
+  uint64_t ram_budget = 0;       // bytes of the whole process; 0 = what the machine has
+  uint64_t vram_budget = 0;      // bytes of the device; 0 = what it has
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
   std::string commands;  // file of edits; empty: none
@@ -56,7 +58,7 @@ struct TrainOptions {
   bool random = false;    // ignore the capture's points
   bool init_fill = true;  // add points where photographs have none
   double init_opacity = 0.5;
-  double init_scaling = 0.1;
+  double init_scaling = 0.5;
   uint32_t morton_interval = 5000;
 
   // Loss and optimiser. Rates are per step; means_lr is in units of the scene scale.
@@ -69,7 +71,7 @@ struct TrainOptions {
   double sh0_lr = 2.5e-3;
   double sh_rest_divisor = 20;
   double opacity_reg = 0.01;
-  double scale_reg = 0.01;
+  double scale_reg = 0.04;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -114,6 +116,11 @@ void visit_options(Options& o, Visit&& visit) {
   visit("instance_budget", o.instance_budget,
         "device memory for tile instances; frames that need more are drawn in bands; 0 = no limit",
         "");
+  visit("ram_budget", o.ram_budget,
+        "most memory of the process; the run gives up cache, room and Gaussians to keep it; 0 = "
+        "what the machine has",
+        "");
+  visit("vram_budget", o.vram_budget, "the same of the device's memory; 0 = what it has", "");
   visit("eval_steps", o.eval_steps, "evaluate after these steps (always at the end)",
         "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",
@@ -125,8 +132,8 @@ void visit_options(Options& o, Visit&& visit) {
   visit("max_cap", o.max_cap, "most Gaussians", "--max-splats --cap-max");
   visit("init_num_pts", o.init_num_pts, "random points where the capture has none", "");
   visit("random", o.random, "start from random points, ignoring the capture's", "");
-  visit("init_fill", o.init_fill, "add gray points where photographs show no point of the capture",
-        "");
+  visit("init_fill", o.init_fill,
+        "add gray points where most of what the photographs show has no point", "");
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");
   visit("morton_interval", o.morton_interval, "steps between reorderings; 0 = never", "");

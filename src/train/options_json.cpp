@@ -105,7 +105,7 @@ bool from_json_value(std::string_view key, const Json& json, uint32_t& value) {
 }
 
 bool from_json_value(std::string_view key, const Json& json, uint64_t& value) {
-  if (json.is_string() && key.ends_with("_bytes")) return text_value(key, json, value);
+  if (json.is_string() && is_bytes_key(key)) return text_value(key, json, value);
   return whole_value(json, value);
 }
 

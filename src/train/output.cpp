@@ -110,7 +110,8 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
   json["steps"] = summary.steps;
   json["steps_per_second"] = summary.steps_per_second;
   json["seconds"] = summary.seconds;
-  json["ms_per_step"] = {{"median", run.ms_median}, {"p95", run.ms_p95}};
+  json["ms_per_step"] = {
+      {"median", run.ms.median}, {"p95", run.ms.p95}, {"last_1000_median", run.ms.last_median}};
   json["device_dry_fraction"] = run.device_dry_fraction;
   json["mean_queued_steps"] = run.mean_queued_steps;
   json["why_slow"] = summary.why_slow;
@@ -130,6 +131,7 @@ Result<void> write_report(const OutputFolder& folder, const TrainSummary& summar
                         {"device", run.memory.peak_reserved_bytes},
                         {"device_in_use", run.memory.peak_in_use_bytes},
                         {"by_kind", by_kind}};
+  json["memory_plan"] = to_json(run.plan);
   ordered_json sites = ordered_json::array();
   for (const WaitRecord& row : run.waits) {
     sites.push_back({{"site", row.site},

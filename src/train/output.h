@@ -8,6 +8,8 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "train/memory_plan.h"
+#include "train/run_meter.h"
 #include "train/step_windows.h"
 #include "train/trainer.h"
 
@@ -42,7 +44,7 @@ Result<void> write_stats(const OutputFolder& folder, const EvalResult& result);
 struct RunReport {
   std::string dataset;
   std::string device_id, device_name, device_driver;
-  double ms_median = 0, ms_p95 = 0;
+  RunMeter::StepMs ms;
   double device_dry_fraction = 0;
   double mean_queued_steps = 0;
   bool has_psnr = false;
@@ -53,6 +55,7 @@ struct RunReport {
   uint64_t skipped_rows = 0;
   uint64_t host_peak_bytes = 0;
   MemoryStats memory;
+  MemoryPlan plan;
   double steady_waits_per_step = 0, pacing_per_step = 0;
   std::vector<WaitRecord> waits;
   double loss = 0;  // mean of the last steps; NaN if there was none

@@ -4,23 +4,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "loss/photometric.h"
-
 namespace millrace {
-
 Photographs::Photographs(Device& device, const std::vector<View>& views,
-                         const ImageLoaderOptions& loader, uint64_t budget_bytes)
-    : device_(device), resident_(views.size()), budget_bytes_(budget_bytes) {
-  for (const View& view : views) {
-    bytes_.push_back(uint64_t{3} * view.camera.width * view.camera.height);
-    total_bytes_ += bytes_.back();
-  }
-  all_resident_ = total_bytes_ <= budget_bytes;
+                         const ImageLoaderOptions& loader, uint64_t budget_bytes, uint32_t n_ahead)
+    : device_(device), targets_(views, budget_bytes), n_views_(views.size()), n_ahead_(n_ahead) {
   ImageLoaderOptions options = loader;
-  // Where all targets live on the device, a decoded copy is needed only until it is uploaded.
-  // Otherwise the budget is shared between decoded images and device targets.
-  options.cache_bytes = all_resident_ ? 1 : budget_bytes / 2;
-  if (!all_resident_) budget_bytes_ = budget_bytes / 2;
+  options.cache_bytes = targets_.decoded_budget_bytes();
   loader_ = std::make_unique<ImageLoader>(views, options, device.ledger());
 }
 
@@ -28,16 +17,16 @@ Result<void> Photographs::preload_blocking(const std::vector<uint32_t>& first_vi
                                            const std::function<void(uint32_t, uint32_t)>& progress,
                                            const std::atomic<bool>* stop) {
   std::vector<uint32_t> wanted = first_views;
-  if (all_resident_) {
-    wanted.resize(resident_.size());
+  if (all_resident()) {
+    wanted.resize(n_views_);
     for (uint32_t view = 0; view < wanted.size(); ++view) wanted[view] = view;
   }
-  constexpr uint32_t kAhead = 4;
+  const uint32_t ahead = std::min(kPreloadAhead, n_ahead_);
   const auto total = static_cast<uint32_t>(wanted.size());
-  for (uint32_t i = 0; i < std::min(kAhead, total); ++i) loader_->prefetch(wanted[i]);
+  for (uint32_t i = 0; i < std::min(ahead, total); ++i) loader_->prefetch(wanted[i]);
   for (uint32_t i = 0; i < total; ++i) {
     if (stop && stop->load(std::memory_order_relaxed)) break;
-    if (i + kAhead < total) loader_->prefetch(wanted[i + kAhead]);
+    if (i + ahead < total) loader_->prefetch(wanted[i + ahead]);
     if (auto target = target_blocking(wanted[i]); !target) return target.error();
     if (progress) progress(i + 1, total);
   }
@@ -45,27 +34,22 @@ Result<void> Photographs::preload_blocking(const std::vector<uint32_t>& first_vi
 }
 
 void Photographs::prefetch(std::span<const uint32_t> views) {
-  if (all_resident_) return;
+  if (all_resident()) return;
+  uint32_t n_asked = 0;
   for (const uint32_t view : views) {
-    if (!resident_[view].defined()) loader_->prefetch(view);
+    if (targets_.find(view).defined()) continue;
+    if (++n_asked > n_ahead_) break;
+    loader_->prefetch(view);
   }
   // The view that is needed first is touched last. A view that gave way just before its turn would
   // have to be decoded while the host waits.
-  for (auto view = views.rbegin(); view != views.rend(); ++view) {
-    if (resident_[*view].defined()) touch(*view);
-  }
-}
-
-// Makes `view`, which is resident, the last to give way.
-void Photographs::touch(uint32_t view) {
-  const auto at = std::find(recent_.begin(), recent_.end(), view);
-  std::rotate(at, at + 1, recent_.end());
+  for (auto view = views.rbegin(); view != views.rend(); ++view) targets_.touch(*view);
 }
 
 Result<Tensor> Photographs::target_blocking(uint32_t view) {
-  if (resident_[view].defined()) {
-    if (!all_resident_) touch(view);
-    return resident_[view];
+  if (targets_.find(view).defined()) {
+    targets_.touch(view);
+    return targets_.find(view);
   }
   const auto loaded = loader_->get_blocking(view);
   if (!loaded) {
@@ -73,19 +57,11 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
                  loaded.error().message + "; remove or replace the photograph and start again"};
   }
   const auto begin = std::chrono::steady_clock::now();
-  const Image8& image = *loaded.value();
-  while (!all_resident_ && !recent_.empty() && resident_bytes_ + bytes_[view] > budget_bytes_) {
-    resident_[recent_.front()] = Tensor();
-    resident_bytes_ -= bytes_[recent_.front()];
-    recent_.erase(recent_.begin());
-  }
-  resident_[view] = upload_photograph(device_, image.pixels, image.width, image.height);
-  resident_bytes_ += bytes_[view];
-  if (!all_resident_) recent_.push_back(view);
+  const Tensor target = targets_.put(device_, view, loaded.value()->pixels);
   ++loads_;
   load_ns_ += static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-  return resident_[view];
+  return target;
 }
 
 }  // namespace millrace

@@ -11,15 +11,19 @@
 
 #include "base/result.h"
 #include "data/image_loader.h"
-#include "tensor/tensor.h"
+#include "train/target_cache.h"
 
 namespace millrace {
 
 class Photographs {
  public:
-  /// `views`: the training views, in the order of the sampler's numbers.
+  /// Views asked for ahead of their turn, at most.
+  static constexpr uint32_t kMostAhead = 16, kPreloadAhead = 4;
+
+  /// `views`: the training views, in the order of the sampler's numbers. `n_ahead`: how many views
+  /// that are not on the device are decoded before their turn.
   Photographs(Device& device, const std::vector<View>& views, const ImageLoaderOptions& loader,
-              uint64_t budget_bytes);
+              uint64_t budget_bytes, uint32_t n_ahead = kMostAhead);
 
   /// Decodes ahead of the first step: everything if it fits, else the beginning of the order given.
   /// Errors: the file's, with its path.
@@ -36,24 +40,20 @@ class Photographs {
   /// Views that were asked for and whose decode has not ended.
   size_t undecoded() const { return loader_->undecoded(); }
   /// Whether every photograph stays on the device.
-  bool all_resident() const { return all_resident_; }
+  bool all_resident() const { return targets_.all_resident(); }
   /// Bytes of all photographs as targets.
-  uint64_t total_bytes() const { return total_bytes_; }
+  uint64_t total_bytes() const { return targets_.total_bytes(); }
   /// Photographs put onto the device so far, and the host's time for that, decoding apart.
   uint64_t loads() const { return loads_; }
   double load_seconds() const { return static_cast<double>(load_ns_) * 1e-9; }
 
  private:
   Device& device_;
+  TargetCache targets_;
+  size_t n_views_;
+  uint32_t n_ahead_;
   std::unique_ptr<ImageLoader> loader_;
-  std::vector<uint64_t> bytes_;
-  std::vector<Tensor> resident_;
-  void touch(uint32_t view);
-
-  std::vector<uint32_t> recent_;  // resident views, first to go first (only when not all fit)
-  uint64_t budget_bytes_ = 0, resident_bytes_ = 0, total_bytes_ = 0;
   uint64_t loads_ = 0, load_ns_ = 0;
-  bool all_resident_ = false;
 };
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -12,6 +13,11 @@
 #include "train/view_renderer.h"
 
 namespace millrace {
+namespace {
+
+constexpr uint64_t kRowsAtOnce = 16384;  // of a model that is saved
+
+}  // namespace
 
 Publisher::Publisher(Setup setup, Device& device, const TrainObserver& observer)
     : setup_(std::move(setup)),
@@ -55,6 +61,16 @@ void Publisher::report(Report report) {
   reports_.push_back(std::move(report));
 }
 
+bool Publisher::has_room() {
+  std::lock_guard lock(mutex_);
+  return waiting_bytes_ <= setup_.most_waiting_bytes;
+}
+
+bool Publisher::has_snapshot_room() {
+  std::lock_guard lock(mutex_);
+  return n_waiting_snapshots_ == 0;
+}
+
 Result<void> Publisher::make_room_blocking() {
   if (!evaluating_) eval_begin_ = std::chrono::steady_clock::now();
   evaluating_ = true;
@@ -62,6 +78,13 @@ Result<void> Publisher::make_room_blocking() {
   device_.ledger().wait_blocking(lock, changed_,
                                  [this] { return waiting_bytes_ <= setup_.most_waiting_bytes; },
                                  {WaitReason::UserRead, "trainer.evaluation_backlog"});
+  return {};
+}
+
+Result<void> Publisher::make_snapshot_room_blocking() {
+  std::unique_lock lock(mutex_);
+  device_.ledger().wait_blocking(lock, changed_, [this] { return n_waiting_snapshots_ == 0; },
+                                 {WaitReason::UserRead, "trainer.snapshot_backlog"});
   return {};
 }
 
@@ -82,13 +105,43 @@ void Publisher::rendered(const RenderedView& view) {
 }
 
 void Publisher::snapshot(uint32_t steps, ModelSnapshot snapshot) {
-  post([this, steps, snapshot = std::move(snapshot)] { return save(steps, snapshot); });
+  {
+    std::lock_guard lock(mutex_);
+    ++n_waiting_snapshots_;
+  }
+  post([this, steps, snapshot = std::move(snapshot)]() mutable {
+    // Saved or not (it may throw), the snapshot is gone before the next one is asked for.
+    struct Done {
+      Publisher& publisher;
+      ModelSnapshot& snapshot;
+      ~Done() {
+        snapshot = ModelSnapshot();
+        std::lock_guard lock(publisher.mutex_);
+        --publisher.n_waiting_snapshots_;
+      }
+    } const done{*this, snapshot};
+    return save(steps, snapshot);
+  });
 }
 
 Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   const TraceSpan span(trace_, TraceTrack::Phases, "save");
-  GaussianCloud cloud = cloud_of(snapshot);
-  const uint64_t n = cloud.count(), n_dropped = drop_non_finite_rows(cloud);
+  const uint64_t n = row_count(snapshot);
+  // Piece by piece, so that saving takes little memory beside the snapshot: first the count, then
+  // the rows.
+  const auto for_each_piece = [&](const auto& visit) -> Result<void> {
+    for (uint64_t begin = 0; begin < n; begin += kRowsAtOnce) {
+      GaussianCloud cloud = cloud_of(snapshot, begin, std::min(n, begin + kRowsAtOnce));
+      const uint64_t n_dropped = drop_non_finite_rows(cloud);
+      MILLRACE_TRY(visit(cloud, n_dropped));
+    }
+    return {};
+  };
+  uint64_t n_dropped = 0;
+  MILLRACE_TRY(for_each_piece([&](const GaussianCloud&, uint64_t dropped) -> Result<void> {
+    n_dropped += dropped;
+    return {};
+  }));
   if (n_dropped > 0) {
     report([this, n, n_dropped] {
       if (!observer_.warning) return;
@@ -96,9 +149,13 @@ Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
                                     n_dropped, n));
     });
   }
-  if (cloud.count() > 0) {
+  if (n > n_dropped) {
     const std::filesystem::path file = setup_.folder.ply(steps);
-    MILLRACE_TRY(write_gaussian_ply(file, cloud));
+    MILLRACE_ASSIGN(GaussianPlyWriter writer,
+                    GaussianPlyWriter::create(file, n - n_dropped, snapshot.max_sh_degree));
+    MILLRACE_TRY(for_each_piece(
+        [&](const GaussianCloud& cloud, uint64_t) -> Result<void> { return writer.add(cloud); }));
+    MILLRACE_TRY(writer.finish());
     report([this, file] {
       ply_ = file;
       if (observer_.saved) observer_.saved(std::filesystem::absolute(file));
@@ -179,6 +236,12 @@ Result<void> Publisher::finish_blocking() {
                                    {WaitReason::UserRead, "trainer.publish"});
   }
   return deliver();
+}
+
+uint64_t saving_bytes(int sh_degree) {
+  const auto lanes = kGeometryLanes + 3 * static_cast<uint64_t>(sh_rest_count(sh_degree));
+  // The piece, its geometry before it is taken apart, and rows for the file with vectors' slack.
+  return 3 * kRowsAtOnce * lanes * sizeof(float);
 }
 
 }  // namespace millrace

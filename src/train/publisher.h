@@ -27,19 +27,26 @@ namespace millrace {
 /// finish_blocking().
 class Publisher {
  public:
+  static constexpr uint64_t kMostWaitingBytes = 256u << 20;
+
   struct Setup {
     OutputFolder folder;
     std::vector<View> eval_views;                 // held out, in the order of RenderedView::view
     std::array<float, 3> background = {0, 0, 0};  // behind photographs with alpha
     double decode_delay_ms = 0;                   // tests: makes every decode slower
     uint32_t last_step = 0;                       // its renders are kept as files
-    uint64_t most_waiting_bytes = 256u << 20;     // of images that are not yet scored
+    uint64_t most_waiting_bytes = kMostWaitingBytes;  // of images that are not yet scored
   };
   /// `device` and `observer` must outlive the publisher.
   Publisher(Setup setup, Device& device, const TrainObserver& observer);
 
+  /// Whether make_room_blocking() would wait, and make_snapshot_room_blocking().
+  bool has_room();
+  bool has_snapshot_room();
   /// Waits (reason UserRead) while more than Setup::most_waiting_bytes are waiting.
   Result<void> make_room_blocking();
+  /// Waits (reason UserRead) until every snapshot that was handed over is saved.
+  Result<void> make_snapshot_room_blocking();
   /// Takes the views of an evaluation in their order.
   void rendered(const RenderedView& view);
   void snapshot(uint32_t steps, ModelSnapshot snapshot);
@@ -80,6 +87,7 @@ class Publisher {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   uint64_t waiting_bytes_ = 0;
+  uint32_t n_waiting_snapshots_ = 0;
   uint32_t n_jobs_ = 0;
   std::vector<Report> reports_;
   Error error_;
@@ -92,5 +100,8 @@ class Publisher {
   std::unique_ptr<ViewScores> scores_;
   WorkerPool worker_{1};  // last: its thread uses all of the above
 };
+
+/// Host memory that saving a snapshot takes beside it.
+uint64_t saving_bytes(int sh_degree);
 
 }  // namespace millrace

@@ -114,11 +114,16 @@ double RunMeter::device_dry_fraction() const {
   return total_.seconds > 0 ? total_.dry_seconds / total_.seconds : 0;
 }
 
-std::pair<double, double> RunMeter::step_ms() const {
-  if (intervals_ms_.empty()) return {0, 0};
+RunMeter::StepMs RunMeter::step_ms() const {
+  if (intervals_ms_.empty()) return {};
+  const size_t n_last = std::min(intervals_ms_.size(), kLastSteps);
+  std::vector<float> last(intervals_ms_.end() - static_cast<ptrdiff_t>(n_last),
+                          intervals_ms_.end());
   std::vector<float> sorted = intervals_ms_;
+  std::sort(last.begin(), last.end());
   std::sort(sorted.begin(), sorted.end());
-  return {sorted[sorted.size() / 2], sorted[std::min(sorted.size() - 1, sorted.size() * 95 / 100)]};
+  return {sorted[sorted.size() / 2], sorted[std::min(sorted.size() - 1, sorted.size() * 95 / 100)],
+          last[n_last / 2]};
 }
 
 SlowFigures RunMeter::figures() const {

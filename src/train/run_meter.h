@@ -39,8 +39,13 @@ class RunMeter {
   double steady_waits_per_step() const;
   double pacing_per_step() const;
   double device_dry_fraction() const;
-  /// Median and 95th percentile of the time between accepted steps, in ms.
-  std::pair<double, double> step_ms() const;
+  /// Of the time between accepted steps, in ms; the last median is that of the last kLastSteps.
+  struct StepMs {
+    double median = 0, p95 = 0, last_median = 0;
+    bool operator==(const StepMs&) const = default;
+  };
+  static constexpr size_t kLastSteps = 1000;
+  StepMs step_ms() const;
   /// What why_slow() judges, but for queued_steps.
   SlowFigures figures() const;
 

@@ -26,6 +26,8 @@ class RunSink {
   /// Called before each view of an evaluation is recorded; may wait until images that were handed
   /// over have been worked off.
   virtual Result<void> make_room_blocking() = 0;
+  /// Called before a snapshot is recorded; may wait until earlier ones have been worked off.
+  virtual Result<void> make_snapshot_room_blocking() { return {}; }
   virtual void rendered(const RenderedView& view) = 0;
   /// `snapshot` is ready and holds the parameters after `steps` steps.
   virtual void snapshot(uint32_t steps, ModelSnapshot snapshot) = 0;

@@ -14,12 +14,13 @@
 
 #include "device/test_hooks.h"
 #include "device/trace.h"
+#include "train/train_memory.h"
 
 namespace millrace {
 namespace {
 
 constexpr uint32_t kMaxRetries = 8;
-constexpr uint32_t kPrefetchSteps = 16;
+constexpr uint32_t kPrefetchSteps = Photographs::kMostAhead;
 
 const char* name_of(TransactionKind kind) {
   switch (kind) {
@@ -108,7 +109,7 @@ Result<void> Runner::run_until_blocking(uint32_t end_step, const std::atomic<boo
           device_.wait_blocking(step_points_.front(), {WaitReason::Pacing, "trainer.pacing"}));
       step_points_.erase(step_points_.begin());
     }
-    MILLRACE_TRY(harvest(accepted));
+    MILLRACE_TRY(harvest_blocking(accepted));
     if (sink_) MILLRACE_TRY(sink_->deliver());
     pause_blocking(stop);
     MILLRACE_TRY(record_next_blocking());
@@ -140,7 +141,7 @@ Result<void> Runner::settle_blocking(const std::function<void(const StepMetrics&
     MILLRACE_TRY(device_.wait_blocking(device_.submit(), {WaitReason::UserRead, "trainer.settle"}));
     const uint64_t before = replays_;
     const uint64_t reached = next_;
-    MILLRACE_TRY(harvest(accepted));
+    MILLRACE_TRY(harvest_blocking(accepted));
     if (replays_ == before && pending_.empty()) return {};
     // Something was refused: record it again, up to where the queue had come.
     while (next_ < reached) MILLRACE_TRY(record_next_blocking());
@@ -168,6 +169,7 @@ Result<void> Runner::record_blocking(uint64_t transaction) {
   pass_wait_place(WaitPlace::Trainer, device_);
   switch (kind_of(transaction)) {
     case TransactionKind::Snapshot:
+      if (sink_) MILLRACE_TRY(sink_->make_snapshot_room_blocking());
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
       pending.snapshot = snapshot_transaction(state_, pending.step, row_bound());
       break;
@@ -176,7 +178,7 @@ Result<void> Runner::record_blocking(uint64_t transaction) {
       MILLRACE_TRY(record_frame_blocking(pending));
       break;
     case TransactionKind::Refine:
-      MILLRACE_TRY(ensure_row_room(mcmc_row_bound(row_bound(), schedule_.max_cap(step))));
+      MILLRACE_TRY(ensure_row_room_blocking(mcmc_row_bound(row_bound(), schedule_.max_cap(step))));
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
       refine_transaction(state_, pending.step);
       break;
@@ -205,7 +207,7 @@ Result<void> Runner::record_frame_blocking(Pending& pending) {
     pending.view = n_train_views_ + index_of(pending.transaction);
     if (sink_) MILLRACE_TRY(sink_->make_room_blocking());
   }
-  pending.n_bands = room_.ensure(pending.view, row_bound());
+  MILLRACE_ASSIGN(pending.n_bands, room_.ensure_blocking(pending.view, row_bound()));
   const uint64_t capacity = room_.attempt_capacity(pending.transaction, pending.view);
   pending.step =
       upload_step_block(device_, schedule_.block(pending.transaction, epoch_, pending.view));
@@ -250,26 +252,15 @@ void Runner::prefetch_ahead(uint32_t step) {
   photographs_.prefetch(views);
 }
 
-Result<void> Runner::ensure_row_room(uint64_t rows) {
-  if (rows <= state_.model.row_capacity) return {};
-  const uint64_t wanted = std::min(2 * state_.model.row_capacity, std::max(options_.max_cap, rows));
-  grow_rows(state_.model, std::max(wanted, rows));
-  rebuild_row_buffers();
-  return {};
+Result<void> Runner::ensure_row_room_blocking(uint64_t rows) {
+  return grow_row_room_blocking(state_, rows, options_.max_cap);
 }
 
-void Runner::rebuild_row_buffers() {
-  state_.workspace.rows = RowBuffers();
-  state_.workspace.rows = make_row_buffers(device_, state_.model.row_capacity);
-  state_.refinement = McmcScratch();
-  state_.refinement = make_mcmc_scratch(state_.model);
-}
-
-Result<void> Runner::harvest(const std::function<void(const StepMetrics&)>& accepted) {
+Result<void> Runner::harvest_blocking(const std::function<void(const StepMetrics&)>& accepted) {
   while (!pending_.empty() && pending_.front().ready()) {
     const auto control = pending_.front().control.as<Control>();
     if (control.gate.closed) {
-      MILLRACE_TRY(recover(control));
+      MILLRACE_TRY(recover_blocking(control));
       return {};
     }
     const Pending pending = std::move(pending_.front());
@@ -279,7 +270,7 @@ Result<void> Runner::harvest(const std::function<void(const StepMetrics&)>& acce
   return {};
 }
 
-Result<void> Runner::recover(const Control& control) {
+Result<void> Runner::recover_blocking(const Control& control) {
   const Gate& gate = control.gate;
   mark(device_, "refused", gate.first_rejected);
   ++replays_;
@@ -296,13 +287,14 @@ Result<void> Runner::recover(const Control& control) {
             step_of(gate.first_rejected), retries_, gate.need_instances, gate.need_rows,
             state_.workspace.instances.capacity)};
   }
-  room_.refused(gate.first_rejected, gate.need_instances);
+  MILLRACE_TRY(room_.refused_blocking(gate.first_rejected, gate.need_instances));
   const Pending& refused = pending_.front();
   if (has_frame(refused.transaction)) {
     room_.note_refused_frame(refused.view, refused.n_bands, gate.need_instances,
                              control.counts.rows);
   }
-  if (gate.need_rows > state_.model.row_capacity) MILLRACE_TRY(ensure_row_room(gate.need_rows));
+  if (gate.need_rows > state_.model.row_capacity)
+    MILLRACE_TRY(ensure_row_room_blocking(gate.need_rows));
   accepted_rows_ = control.counts.rows;
   // Everything recorded since was refused too. The queue is in order, so the reopening comes after
   // all of it.

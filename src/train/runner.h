@@ -77,12 +77,11 @@ class Runner {
   void note_queued(const Pending& pending, Point point);
   Tensor pinned_target(uint64_t transaction);
   void prefetch_ahead(uint32_t step);
-  Result<void> ensure_row_room(uint64_t rows);
-  void rebuild_row_buffers();
-  Result<void> harvest(const std::function<void(const StepMetrics&)>& accepted);
+  Result<void> ensure_row_room_blocking(uint64_t rows);
+  Result<void> harvest_blocking(const std::function<void(const StepMetrics&)>& accepted);
   Result<void> accept_step(const StepMetrics& metrics,
                            const std::function<void(const StepMetrics&)>& accepted);
-  Result<void> recover(const Control& control);
+  Result<void> recover_blocking(const Control& control);
   Result<void> accept(const Pending& pending, const Control& control,
                       const std::function<void(const StepMetrics&)>& accepted);
 

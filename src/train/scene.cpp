@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/fill_points.h"
 #include "data/neighbours.h"
 
 namespace millrace {
@@ -66,6 +67,26 @@ GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
   cloud.sh_rest.assign(n * 3 * static_cast<uint64_t>(sh_rest_count(cloud.sh_degree)), 0.0f);
   cloud.means = std::move(positions);
   return cloud;
+}
+
+std::string add_fill_points(Dataset& dataset, const TrainOptions& options) {
+  PointCloud& points = dataset.points;
+  if (!options.init_fill || dataset.points_are_random || points.count() >= options.max_cap)
+    return {};
+  const uint64_t room = std::min(points.count(), options.max_cap - points.count());
+  const PointCloud fill = draw_fill_points(dataset.views, points, room, options.seed);
+  if (fill.count() == 0) return {};
+  std::string note =
+      fmt::format("added {} points where photographs show none of the capture's {} (--init-fill)",
+                  fill.count(), points.count());
+  points.positions.insert(points.positions.end(), fill.positions.begin(), fill.positions.end());
+  points.colors.insert(points.colors.end(), fill.colors.begin(), fill.colors.end());
+  return note;
+}
+
+uint64_t initial_cloud_bytes(uint64_t n, int sh_degree) {
+  const auto floats = 14 + 3 * static_cast<uint64_t>(sh_rest_count(sh_degree));
+  return n * floats * sizeof(float);
 }
 
 }  // namespace millrace

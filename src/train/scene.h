@@ -25,4 +25,10 @@ FrameSize frame_size(const Camera& camera);
 /// (`note` says so). Log scale = log(init_scaling x sqrt(mean squared distance to the 3 nearest)).
 GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note);
 
+/// Adds points where photographs show none of the capture's, as --init-fill and --max-cap say;
+/// returns what to tell the user, or nothing.
+std::string add_fill_points(Dataset& dataset, const TrainOptions& options);
+/// Host memory of the initial cloud of `n` points while it is made.
+uint64_t initial_cloud_bytes(uint64_t n, int sh_degree);
+
 }  // namespace millrace

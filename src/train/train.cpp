@@ -7,26 +7,26 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <set>
 
 #include "base/file.h"
-#include "data/fill_points.h"
 #include "device/trace.h"
 #include "io/cameras_json.h"
+#include "train/memory_plan.h"
 #include "train/open_device.h"
 #include "train/output.h"
+#include "train/output_plan.h"
 #include "train/publisher.h"
+#include "train/recent_psnr.h"
 #include "train/run_meter.h"
 #include "train/runner.h"
 #include "train/scene.h"
 #include "train/state_hash.h"
 #include "train/step_windows.h"
+#include "train/train_memory.h"
 #include "train/trainer.h"
 
 namespace millrace {
 namespace {
-
-constexpr uint64_t kFirstInstanceCapacity = 1u << 20;
 
 /// Everything of one run.
 class Run final : private RunSink {
@@ -56,32 +56,44 @@ class Run final : private RunSink {
   }
   Result<void> save_trace();
   Result<void> load_blocking();
-  void add_fill_points();
-  OutputPlan output_plan() const;
+  Result<void> open_dataset();
+  Result<void> plan_run();
+  Result<void> allocate();
+  Result<void> preload_blocking();
   Result<void> train_blocking();
   Result<void> finish_blocking();
   Result<void> save_now_blocking();
   void rescue_model_blocking();
 
   // RunSink: nothing of this counts as a step's time.
-  Result<void> make_room_blocking() override { return publisher_->make_room_blocking(); }
-  void paused() override {
-    meter_->leave_out();
-    windows_->leave_out();
+  Result<void> make_room_blocking() override {
+    const bool waits = !publisher_->has_room();
+    MILLRACE_TRY(publisher_->make_room_blocking());
+    if (waits) leave_out();
+    return {};
   }
+  Result<void> make_snapshot_room_blocking() override {
+    const bool waits = !publisher_->has_snapshot_room();
+    MILLRACE_TRY(publisher_->make_snapshot_room_blocking());
+    if (waits) leave_out();
+    return {};
+  }
+  void paused() override { leave_out(); }
   Result<void> deliver() override { return publisher_->deliver(); }
   void rendered(const RenderedView& view) override {
-    meter_->leave_out();
-    windows_->leave_out();
+    leave_out();
     publisher_->rendered(view);
   }
   void snapshot(uint32_t steps, ModelSnapshot snapshot) override {
-    meter_->leave_out();
-    windows_->leave_out();
+    leave_out();
     saved_step_ = steps;
     publisher_->snapshot(steps, std::move(snapshot));
   }
 
+  void leave_out() {
+    meter_->leave_out();
+    windows_->leave_out();
+  }
   void on_step(const StepMetrics& metrics);
   void say_saved(const std::filesystem::path& path) {
     if (observer_.saved) observer_.saved(std::filesystem::absolute(path));
@@ -93,8 +105,8 @@ class Run final : private RunSink {
     if (observer_.warning) observer_.warning(text);
   }
 
-  const TrainOptions given_;    // as asked for: what config.json holds
-  const TrainOptions options_;  // checked, with step counts scaled
+  const TrainOptions given_;  // as asked for: what config.json holds
+  TrainOptions options_;      // checked, with step counts scaled; from plan_run() on, as planned
   const TrainObserver& observer_;
   const std::atomic<bool>& stop_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -105,6 +117,8 @@ class Run final : private RunSink {
   SceneScale scale_;
   OutputFolder folder_;
   std::vector<View> train_views_, test_views_;
+  std::vector<FrameSize> sizes_, eval_sizes_;
+  MemoryPlan plan_;
   EditLog edits_;
   std::unique_ptr<Photographs> photographs_;
   std::unique_ptr<TrainState> state_;
@@ -112,7 +126,7 @@ class Run final : private RunSink {
   std::unique_ptr<Publisher> publisher_;
   std::unique_ptr<RunMeter> meter_;
   std::unique_ptr<StepWindows> windows_;
-  std::vector<float> recent_mse_;
+  RecentPsnr recent_psnr_;
   uint32_t last_step_ = 0;   // at which the run ends
   int64_t saved_step_ = -1;  // of the last snapshot
   TrainSummary summary_;
@@ -137,13 +151,25 @@ Result<void> Run::load_blocking() {
     if (edit.stop) last_step_ = std::min(last_step_, edit.step);
   }
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "load");
+  MILLRACE_TRY(open_dataset());
+  MILLRACE_TRY(plan_run());
+  MILLRACE_TRY(allocate());
+  MILLRACE_TRY(preload_blocking());
+  // The capture has proved usable: from here on an earlier run in the folder gives way.
+  remove_earlier_run(folder_);
+  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
+  std::vector<NamedCamera> named;
+  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
+  return write_cameras_json(folder_.cameras(), named);
+}
+
+Result<void> Run::open_dataset() {
   MILLRACE_ASSIGN(folder_,
                   open_output_folder(options_.output, options_.dataset, options_.overwrite));
   MILLRACE_ASSIGN(device_, open_training_device(options_.device, options_.threads));
   device_->set_trace(trace_.get());
   MILLRACE_ASSIGN(dataset_, load_dataset(options_.dataset, dataset_options(options_)));
-  for (const View& view : dataset_.views)
-    (view.held_out ? test_views_ : train_views_).push_back(view);
+  for (const View& v : dataset_.views) (v.held_out ? test_views_ : train_views_).push_back(v);
   if (train_views_.empty()) {
     return Error{
         ErrorCode::Dataset,
@@ -154,85 +180,91 @@ Result<void> Run::load_blocking() {
   for (const std::string& text : dataset_.notes) note(text);
   for (const std::string& text : dataset_.warnings) warn(text);
   scale_ = scene_scale(dataset_);
-  if (options_.init_fill && !dataset_.points_are_random) add_fill_points();
-  std::string cloud_note;
-  const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
-  if (!cloud_note.empty()) note(cloud_note);
+  const std::string filled = add_fill_points(dataset_, options_);
+  if (!filled.empty()) note(filled);
+  return {};
+}
+
+// Before anything large is allocated: what the run will take, and what it must do without.
+Result<void> Run::plan_run() {
+  const Schedule schedule(options_, scale_, &edits_);
+  const OutputPlan outputs = planned_outputs(options_, edits_, last_step_);
+  PlanInputs inputs = {.options = options_,
+                       .schedule = schedule,
+                       .train_views = train_views_,
+                       .eval_views = test_views_,
+                       .n_points = dataset_.points.count(),
+                       .saves = outputs.saves,
+                       .evals = outputs.evals};
+  set_machine(&inputs, *device_);
+  MILLRACE_ASSIGN(plan_, plan_memory(inputs));
+  options_.max_cap = std::min(options_.max_cap, plan_.max_cap);
+  edits_.limit_max_cap(plan_.max_cap);
+  options_.image_cache_bytes = plan_.image_cache_bytes;
+  options_.instance_budget = plan_.instance_budget;
+  device_->limit_memory(plan_.device_limit_bytes);
+  if (observer_.planned) observer_.planned(plan_);
+  return {};
+}
+
+Result<void> Run::allocate() {
   state_ = std::make_unique<TrainState>();
-  const uint64_t room = std::min(std::max<uint64_t>(2 * cloud.count(), 1u << 16),
-                                 std::max(options_.max_cap, cloud.count()));
-  state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), room);
+  uint64_t n_rows = 0;
+  {
+    std::string cloud_note;
+    const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
+    if (!cloud_note.empty()) note(cloud_note);
+    const uint64_t rows = std::max(plan_.row_capacity, cloud.count());
+    state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), rows);
+    n_rows = cloud.count();
+  }
   dataset_.points = PointCloud();
   std::vector<CameraRecord> cameras;
-  std::vector<FrameSize> sizes, eval_sizes, all_sizes;
+  std::vector<FrameSize> all_sizes;
   for (const std::vector<View>* views : {&train_views_, &test_views_}) {
     for (const View& view : *views) {
       cameras.push_back(make_camera_record(view.camera, kNearPlane * scale_.normaliser));
-      (views == &train_views_ ? sizes : eval_sizes).push_back(frame_size(view.camera));
+      (views == &train_views_ ? sizes_ : eval_sizes_).push_back(frame_size(view.camera));
       all_sizes.push_back(frame_size(view.camera));
     }
   }
   state_->cameras = make_camera_table(*device_, cameras);
-  Workspace& workspace = state_->workspace;
-  workspace.rows = make_row_buffers(*device_, state_->model.row_capacity);
-  workspace.pixels =
-      make_pixel_buffers(*device_, all_sizes, /*with_gradients=*/true, /*with_depth=*/false);
-  uint64_t n_instances = std::max<uint64_t>(kFirstInstanceCapacity, 4 * cloud.count());
-  if (options_.instance_budget > 0) {
-    n_instances = std::min(n_instances, options_.instance_budget / instance_bytes(true));
-  }
-  workspace.instances = make_instance_buffers(*device_, n_instances, workspace.pixels.n_tiles,
-                                              /*with_gradients=*/true);
-  state_->refinement = make_mcmc_scratch(state_->model);
+  make_working_memory(*state_, all_sizes, first_instance_capacity(n_rows, options_));
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
   }
+  return {};
+}
 
+Result<void> Run::preload_blocking() {
   ImageLoaderOptions loader;
   loader.background = options_.bg_color;
   loader.artificial_delay_ms = options_.test_decode_delay_ms;
-  photographs_ =
-      std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes);
+  photographs_ = std::make_unique<Photographs>(*device_, train_views_, loader,
+                                               options_.image_cache_bytes, plan_.n_ahead);
   publisher_ =
       std::make_unique<Publisher>(Publisher::Setup{.folder = folder_,
                                                    .eval_views = test_views_,
                                                    .background = options_.bg_color,
                                                    .decode_delay_ms = options_.test_decode_delay_ms,
-                                                   .last_step = last_step_},
+                                                   .last_step = last_step_,
+                                                   .most_waiting_bytes = plan_.most_waiting_bytes},
                                   *device_, observer_);
   runner_ =
-      std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes, &edits_);
-  runner_->plan_outputs(output_plan(), eval_sizes, this);
+      std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes_, &edits_);
+  runner_->plan_outputs(planned_outputs(options_, edits_, last_step_), eval_sizes_, this);
   meter_ = std::make_unique<RunMeter>(*device_, photographs_.get(), options_.iterations);
   windows_ = std::make_unique<StepWindows>(*device_, options_.iterations);
 
-  ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes.size()));
+  ViewSampler sampler(options_.seed, static_cast<uint32_t>(sizes_.size()));
   std::vector<uint32_t> first_views;
   for (uint32_t step = 0; step < std::min<uint32_t>(32, options_.iterations); ++step) {
     const uint32_t view = sampler.view_of(step);
     const bool known = std::find(first_views.begin(), first_views.end(), view) != first_views.end();
     if (!known) first_views.push_back(view);
   }
-  MILLRACE_TRY(photographs_->preload_blocking(first_views, observer_.images_loading, &stop_));
-  // The capture has proved usable: from here on an earlier run in the folder gives way.
-  remove_earlier_run(folder_);
-  MILLRACE_TRY(write_file_atomically(folder_.config(), options_to_json(given_) + "\n"));
-  std::vector<NamedCamera> named;
-  for (const View& view : dataset_.views) named.push_back({view.name, view.camera});
-  return write_cameras_json(folder_.cameras(), named);
-}
-
-void Run::add_fill_points() {
-  PointCloud& points = dataset_.points;
-  if (points.count() >= options_.max_cap) return;
-  const uint64_t room = std::min(points.count(), options_.max_cap - points.count());
-  const PointCloud fill = draw_fill_points(dataset_.views, points, room, options_.seed);
-  if (fill.count() == 0) return;
-  note(fmt::format("added {} points where photographs show none of the capture's {} (--init-fill)",
-                   fill.count(), points.count()));
-  points.positions.insert(points.positions.end(), fill.positions.begin(), fill.positions.end());
-  points.colors.insert(points.colors.end(), fill.colors.begin(), fill.colors.end());
+  return photographs_->preload_blocking(first_views, observer_.images_loading, &stop_);
 }
 
 void Run::on_step(const StepMetrics& metrics) {
@@ -241,19 +273,13 @@ void Run::on_step(const StepMetrics& metrics) {
   summary_.steps = metrics.step + 1;
   summary_.gaussians = metrics.rows;
   if (!observer_.step) return;
-  constexpr size_t kWindow = 50;
-  if (recent_mse_.size() == kWindow) recent_mse_.erase(recent_mse_.begin());
-  recent_mse_.push_back(metrics.mse);
   StepProgress progress;
   progress.step = metrics.step;
   progress.iterations = options_.iterations;
   progress.loss = metrics.loss;
   progress.l1 = metrics.l1;
   progress.ssim = metrics.ssim;
-  double mse = 0;
-  for (const float value : recent_mse_) mse += value;
-  progress.train_psnr =
-      -10 * std::log10(std::max(mse / static_cast<double>(recent_mse_.size()), 1e-10));
+  progress.train_psnr = recent_psnr_.with(metrics.mse);
   progress.gaussians = metrics.rows;
   progress.instances = metrics.instances;
   progress.steps_per_second = meter_->recent_steps_per_second();
@@ -261,25 +287,6 @@ void Run::on_step(const StepMetrics& metrics) {
     progress.eta_seconds = (options_.iterations - metrics.step - 1) / progress.steps_per_second;
   }
   observer_.step(progress);
-}
-
-// What the run shows while it goes on; the state at its end always.
-OutputPlan Run::output_plan() const {
-  std::set<uint32_t> evals(options_.eval_steps.begin(), options_.eval_steps.end());
-  std::set<uint32_t> saves(options_.save_steps.begin(), options_.save_steps.end());
-  for (const Edit& edit : edits_.edits()) {
-    if (edit.eval) evals.insert(edit.step);
-    if (edit.save) saves.insert(edit.step);
-  }
-  OutputPlan plan;
-  for (std::set<uint32_t>* steps : {&evals, &saves}) {
-    steps->insert(last_step_);
-    if (last_step_ > 0) steps->erase(0);
-    steps->erase(steps->upper_bound(last_step_), steps->end());
-  }
-  plan.evals.assign(evals.begin(), evals.end());
-  plan.saves.assign(saves.begin(), saves.end());
-  return plan;
 }
 
 Result<void> Run::train_blocking() {
@@ -342,7 +349,7 @@ Result<void> Run::finish_blocking() {
   report.device_id = device_->info().id;
   report.device_name = device_->info().name;
   report.device_driver = device_->info().driver;
-  std::tie(report.ms_median, report.ms_p95) = meter_->step_ms();
+  report.ms = meter_->step_ms();
   report.device_dry_fraction = meter_->device_dry_fraction();
   report.mean_queued_steps = runner_->mean_queued_steps();
   report.has_psnr = eval.n_views > 0;
@@ -356,6 +363,7 @@ Result<void> Run::finish_blocking() {
   getrusage(RUSAGE_SELF, &usage);
   report.host_peak_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   report.memory = device_->memory();
+  report.plan = plan_;
   report.steady_waits_per_step = meter_->steady_waits_per_step();
   report.pacing_per_step = meter_->pacing_per_step();
   report.waits = device_->ledger().records();

@@ -15,6 +15,8 @@
 
 namespace millrace {
 
+struct MemoryPlan;  // memory_plan.h
+
 /// What an accepted step reported; arrives some steps late and never costs a wait.
 struct StepProgress {
   uint32_t step = 0;  // 0-based
@@ -39,6 +41,7 @@ struct EvalResult {
 /// Called from the training thread; must not block for long. All optional.
 struct TrainObserver {
   std::function<void(const Dataset&, const DeviceInfo&)> loaded;
+  std::function<void(const MemoryPlan&)> planned;  // once, before anything large is allocated
   std::function<void(uint32_t done, uint32_t total)> images_loading;
   std::function<void(const StepProgress&)> step;
   std::function<void(const EvalResult&)> evaluated;

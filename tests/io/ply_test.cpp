@@ -21,8 +21,7 @@ namespace {
 GaussianCloud random_cloud(size_t n, int sh_degree) {
   GaussianCloud cloud;
   cloud.sh_degree = sh_degree;
-  uint32_t stream = 0;
-  const auto fill = [&](std::vector<float>& values, size_t count) {
+  auto fill = [stream = 0u](std::vector<float>& values, size_t count) mutable {
     ++stream;
     for (uint32_t i = 0; i < count; ++i) {
       const auto words = philox(1, stream, RandomPurpose::Synthetic, i);
@@ -94,6 +93,28 @@ TEST(Ply, RoundTripKeepsEveryFloatAtEveryDegree) {
     ASSERT_TRUE(read.ok()) << read.error().message;
     expect_equal(read.value(), cloud);
   }
+}
+
+TEST(Ply, PieceByPieceIsTheSameFile) {
+  const TemporaryFolder folder;
+  GaussianCloud both = random_cloud(5, 2);
+  const GaussianCloud second = random_cloud(3, 2);
+  GaussianPlyWriter writer = GaussianPlyWriter::create(folder / "a.ply", 8, 2).or_raise();
+  ASSERT_TRUE(writer.add(both).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.ply"));
+  ASSERT_TRUE(writer.add(second).ok() && writer.finish().ok());
+  for (auto values : {&GaussianCloud::means, &GaussianCloud::log_scales, &GaussianCloud::rotations,
+                      &GaussianCloud::opacities, &GaussianCloud::sh0, &GaussianCloud::sh_rest}) {
+    (both.*values).insert((both.*values).end(), (second.*values).begin(), (second.*values).end());
+  }
+  ASSERT_TRUE(write_gaussian_ply(folder / "b.ply", both).ok());
+  EXPECT_EQ(read_file(folder / "a.ply").or_raise(), read_file(folder / "b.ply").or_raise());
+}
+
+TEST(Ply, WithoutAllItsPiecesLeavesNoFile) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(GaussianPlyWriter::create(folder / "a.ply", 8, 1).or_raise().finish().ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder / ""));
 }
 
 TEST(Ply, WritesTheInriaLayoutToTheByte) {

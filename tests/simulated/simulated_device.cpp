@@ -83,6 +83,10 @@ class SimulatedDevice final : public Device {
   Result<void> wait_blocking(Point point, const WaitSite& site) override;
   WaitLedger& ledger() override { return ledger_; }
   MemoryStats memory() const override;
+  void limit_memory(uint64_t bytes) override {
+    std::lock_guard lock(engine_->mutex);
+    store_.set_limit(bytes);
+  }
   QueueStats queue() const override;
 
  private:

@@ -97,7 +97,7 @@ TEST(RunMeter, SaysNothingOfARunWithoutSteadySteps) {
   bench.meter.pause();
   EXPECT_EQ(bench.meter.steady_steps(), 0u);
   EXPECT_EQ(bench.meter.steps_per_second(), 0);
-  EXPECT_EQ(bench.meter.step_ms(), (std::pair<double, double>{0, 0}));
+  EXPECT_EQ(bench.meter.step_ms(), RunMeter::StepMs{});
   EXPECT_EQ(why_slow(bench.meter.figures()).verdict, SlowVerdict::Unknown);
 }
 

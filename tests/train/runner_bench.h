@@ -61,6 +61,7 @@ class RecordingDevice : public Device {
   }
   WaitLedger& ledger() override { return inner_->ledger(); }
   MemoryStats memory() const override { return inner_->memory(); }
+  void limit_memory(uint64_t bytes) override { inner_->limit_memory(bytes); }
   QueueStats queue() const override { return inner_->queue(); }
   void set_trace(TraceRecorder* trace) override { inner_->set_trace(trace); }
 

@@ -26,6 +26,7 @@ Dataset grid(uint32_t side, float d) {
 
 TEST(InitialCloud, ScalesFollowTheThreeNearestNeighbours) {
   TrainOptions options;
+  options.init_scaling = 0.1;
   const GaussianCloud cloud = initial_cloud(grid(8, 0.5f), options, nullptr);
   ASSERT_EQ(cloud.count(), 64u);
   // Inside the grid the three nearest are 0.5 away; at a corner two are 0.5 and one is 0.5 sqrt(2)
@@ -62,6 +63,7 @@ TEST(InitialCloud, HasTheAnchorsOpacityColourAndRotation) {
 TEST(InitialCloud, ACapBelowThePointsTakesThemEvenlyAndSaysSo) {
   TrainOptions options;
   options.max_cap = 16;
+  options.init_scaling = 0.1;
   std::string note;
   const Dataset dataset = grid(8, 1);
   const GaussianCloud cloud = initial_cloud(dataset, options, &note);

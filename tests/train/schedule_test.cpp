@@ -30,7 +30,7 @@ TEST(Schedule, TheFirstStepHasTheRatesOfTheAnchors) {
   EXPECT_NEAR(block.noise_scale, 1.6e-4 * 1.3 * 5e5 / 2.5, 1e-3);
   EXPECT_FLOAT_EQ(block.ssim_weight, 0.2f);
   EXPECT_FLOAT_EQ(block.opacity_reg, 0.01f);
-  EXPECT_FLOAT_EQ(block.scale_reg, 0.004f);  // 0.01 / 2.5
+  EXPECT_FLOAT_EQ(block.scale_reg, 0.016f);  // 0.04 / 2.5
   EXPECT_FLOAT_EQ(block.min_opacity, 0.005f);
   EXPECT_EQ(block.max_rows, 1000000u);
   EXPECT_EQ(block.transaction, transaction_id(0, TransactionKind::Step));

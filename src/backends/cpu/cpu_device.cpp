@@ -52,6 +52,10 @@ class CpuDevice final : public Device {
   Result<void> wait_blocking(Point point, const WaitSite& site) override;
   WaitLedger& ledger() override { return ledger_; }
   MemoryStats memory() const override;
+  void limit_memory(uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
+    store_.set_limit(bytes);
+  }
   QueueStats queue() const override;
   void set_trace(TraceRecorder* trace) override {
     ledger_.set_trace(trace);

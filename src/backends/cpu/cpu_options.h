@@ -18,7 +18,7 @@ namespace millrace::cpu {
 struct CpuOptions {
   int threads = 0;
   uint64_t memory_bytes = 0;
-  uint64_t staging_bytes = uint64_t{32} << 20;
+  uint64_t staging_bytes = uint64_t{4} << 20;  // large transfers have blocks of their own
   bool lazy = false;
 };
 

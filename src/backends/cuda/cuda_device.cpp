@@ -89,6 +89,10 @@ class CudaDevice final : public Device {
   Result<void> wait_blocking(Point point, const WaitSite& site) override;
   WaitLedger& ledger() override { return ledger_; }
   MemoryStats memory() const override;
+  void limit_memory(uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
+    store_.set_limit(bytes);
+  }
   QueueStats queue() const override;
   void set_trace(TraceRecorder* trace) override {
     ledger_.set_trace(trace);
@@ -329,7 +333,9 @@ Result<void> CudaDevice::wait_blocking(Point point, const WaitSite& site) {
 
 MemoryStats CudaDevice::memory() const {
   std::lock_guard lock(mutex_);
-  return store_.stats();
+  MemoryStats stats = store_.stats();
+  stats.staging_bytes = parts_->uploads->reserved_bytes() + parts_->downloads->reserved_bytes();
+  return stats;
 }
 
 QueueStats CudaDevice::queue() const {

@@ -58,6 +58,7 @@ class PinnedStaging {
 
   /// The host address of `bytes` (>= 1) that the command at `point` uses. Error: OutOfMemory.
   Result<std::byte*> take(uint64_t bytes, Point point, Point passed);
+  uint64_t reserved_bytes() const { return ring_.bytes + pool_.stats().reserved_bytes; }
   /// From any thread that may stop.
   void free_unused_blocking() { memory_.free_unused_blocking(); }
 

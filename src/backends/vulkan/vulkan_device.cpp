@@ -46,6 +46,10 @@ class VulkanDevice final : public Device {
   Result<void> wait_blocking(Point point, const WaitSite& site) override;
   WaitLedger& ledger() override { return ledger_; }
   MemoryStats memory() const override;
+  void limit_memory(uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
+    store_.set_limit(bytes);
+  }
   QueueStats queue() const override;
   void set_trace(TraceRecorder* trace) override {
     ledger_.set_trace(trace);
@@ -348,6 +352,7 @@ MemoryStats VulkanDevice::memory() const {
     const MemoryStats own = host->stats();
     stats.reserved_bytes += own.reserved_bytes;
     stats.peak_reserved_bytes += own.peak_reserved_bytes;
+    stats.staging_bytes += own.reserved_bytes;
   }
   return stats;
 }

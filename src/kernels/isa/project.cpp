@@ -5,6 +5,10 @@
 
 namespace millrace::kernels::MILLRACE_ISA {
 
+namespace {
+constexpr float kTwoLn2 = 1.3862943611198906f;
+}
+
 void project_block(const ProjectArgs& args, uint32_t block) {
   const CameraRecord& cam = *args.camera;
   const int degree = static_cast<int>(args.step->sh_degree);
@@ -19,7 +23,6 @@ void project_block(const ProjectArgs& args, uint32_t block) {
     const Rows rows = load_rows(group);
     const Projection p = project_rows(rows, cam);
 
-    // log2-free threshold: tau = ln(255 o), from the scalar library once per row below.
     vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) &
                  (rows.opacity >= kAlphaMin) & (rows.norm2 >= kMinQuaternionNorm2) &
                  (p.determinant >= kDeterminantMin);
@@ -43,27 +46,25 @@ void project_block(const ProjectArgs& args, uint32_t block) {
     visible &=
         finite(mean_x) & finite(mean_y) & finite(p.determinant) & finite(p.cov_a) & finite(p.cov_c);
 
+    // Half extents of the ellipse where alpha = 1/255.
+    const vf r2 = max(kTwoLn2 * log2(255.0f * rows.opacity), vf{});
+    const vf extent_x = sqrt(r2 * p.cov_a), extent_y = sqrt(r2 * p.cov_c);
+    const vf fields[] = {mean_x,   mean_y,   p.factor_a, p.factor_b, p.factor_c, rows.opacity,
+                         color[0], color[1], color[2],   p.camera.z, extent_x,   extent_y};
+    static_assert(sizeof(fields) == kWidth * sizeof(Projected));
+    float lanes[sizeof(Projected) / sizeof(float)][kWidth];
+    __builtin_memcpy(lanes, fields, sizeof(lanes));
     for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
       const uint32_t row = first_row + offset + i;
       if (row >= args.rows) break;
       args.n_tiles[row] = visible[i] ? 1 : 0;
       args.depth_key[row] = visible[i] ? static_cast<uint32_t>(bits_to_int(p.camera.z)[i]) : ~0u;
       if (!visible[i]) continue;
-      Projected& out = args.projected[row];
-      out.x = mean_x[i];
-      out.y = mean_y[i];
-      out.a = p.factor_a[i];
-      out.b = p.factor_b[i];
-      out.c = p.factor_c[i];
-      out.opacity = rows.opacity[i];
-      out.red = color[0][i];
-      out.green = color[1][i];
-      out.blue = color[2][i];
-      out.depth = p.camera.z[i];
-      const float tau2 = 2.0f * __builtin_logf(255.0f * rows.opacity[i]);
-      const float r2 = tau2 > 0.0f ? tau2 : 0.0f;
-      out.extent_x = __builtin_sqrtf(r2 * p.cov_a[i]);
-      out.extent_y = __builtin_sqrtf(r2 * p.cov_c[i]);
+      float record[sizeof(Projected) / sizeof(float)];
+      for (uint32_t field = 0; field < sizeof(Projected) / sizeof(float); ++field) {
+        record[field] = lanes[field][i];
+      }
+      __builtin_memcpy(&args.projected[row], record, sizeof(record));
     }
   }
 }

@@ -5,8 +5,10 @@
 
 #include <stdint.h>
 
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 #ifndef MILLRACE_ISA
@@ -34,8 +36,29 @@ static inline vf load(const float* p) {
 static inline void store(float* p, vf v) { __builtin_memcpy(p, &v, sizeof(v)); }
 static inline vf broadcast(float x) { return x - vf{}; }
 static inline vi broadcast_int(int32_t x) { return x - vi{}; }
-static inline vf min(vf a, vf b) { return a < b ? a : b; }
-static inline vf max(vf a, vf b) { return a > b ? a : b; }
+/// a < b ? a : b, and a > b ? a : b: what the instructions give, also for what is not a number.
+static inline vf min(vf a, vf b) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_mask_min_ps((__m512)a, 0xFFFF, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+  return (vf)_mm_min_ps((__m128)a, (__m128)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+static inline vf max(vf a, vf b) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_mask_max_ps((__m512)a, 0xFFFF, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+  return (vf)_mm_max_ps((__m128)a, (__m128)b);
+#else
+  return a > b ? a : b;
+#endif
+}
 static inline vf abs(vf a) { return a < 0.0f ? -a : a; }
 static inline vf bits_to_float(vi v) { return (vf)v; }
 static inline vi bits_to_int(vf v) { return (vi)v; }
@@ -54,6 +77,75 @@ static inline bool any(vi mask) {
   int32_t r = 0;
   for (int i = 0; i < kWidth; ++i) r |= mask[i];
   return r != 0;
+#endif
+}
+
+/// The outcome of a comparison in each lane, in the form that the instruction set keeps it.
+#if defined(__AVX512F__)
+typedef __mmask16 Mask;
+static inline Mask at_least(vf a, vf b) {
+  return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ);
+}
+static inline Mask below(vf a, vf b) {
+  return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
+}
+static inline Mask above(vi a, vi b) { return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b); }
+static inline Mask both(Mask a, Mask b) { return _mm512_kand(a, b); }
+static inline Mask neither(Mask a, Mask b) { return _mm512_knot(_mm512_kor(a, b)); }
+static inline vf select(Mask m, vf a, vf b) {
+  return (vf)_mm512_mask_blend_ps(m, (__m512)b, (__m512)a);
+}
+static inline vi select(Mask m, vi a, vi b) {
+  return (vi)_mm512_mask_blend_epi32(m, (__m512i)b, (__m512i)a);
+}
+static inline vf keep(Mask m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
+/// Bit i: lane i.
+static inline uint32_t lane_bits(Mask m) { return m; }
+#else
+typedef vi Mask;
+static inline Mask at_least(vf a, vf b) { return a >= b; }
+static inline Mask below(vf a, vf b) { return a < b; }
+static inline Mask above(vi a, vi b) { return a > b; }
+static inline Mask both(Mask a, Mask b) { return a & b; }
+static inline Mask neither(Mask a, Mask b) { return ~(a | b); }
+static inline vf select(Mask m, vf a, vf b) { return m ? a : b; }
+static inline vi select(Mask m, vi a, vi b) { return m ? a : b; }
+static inline vf keep(Mask m, vf a) { return bits_to_float(bits_to_int(a) & m); }
+static inline uint32_t lane_bits(Mask m) {
+#if defined(__AVX2__)
+  return static_cast<uint32_t>(_mm256_movemask_ps((__m256)m));
+#elif defined(__SSE2__)
+  return static_cast<uint32_t>(_mm_movemask_ps((__m128)m));
+#else
+  uint32_t bits = 0;
+  for (int i = 0; i < kWidth; ++i) bits |= (m[i] ? 1u : 0u) << i;
+  return bits;
+#endif
+}
+#endif
+
+/// a b + c and c - a b, fused where the instruction set can. Written out where two places must agree
+/// to the bit: what the compiler contracts by itself depends on the surroundings.
+static inline vf fma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__ARM_NEON)
+  return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  return a * b + c;
+#endif
+}
+static inline vf fnma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__ARM_NEON)
+  return (vf)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  return c - a * b;
 #endif
 }
 
@@ -86,6 +178,8 @@ static inline vf sqrt(vf v) {
   return (vf)_mm512_mask_sqrt_ps((__m512)v, 0xFFFF, (__m512)v);
 #elif defined(__AVX2__)
   return (vf)_mm256_sqrt_ps((__m256)v);
+#elif defined(__SSE2__)
+  return (vf)_mm_sqrt_ps((__m128)v);
 #else
   vf r;
   for (int i = 0; i < kWidth; ++i) r[i] = __builtin_sqrtf(v[i]);
@@ -112,6 +206,19 @@ static inline vf exp(vf x) {
   p = p * (f * f) + f + 1.0f;
   const vi scale = bits_to_int(rounded) << 23;
   return bits_to_float(bits_to_int(p) + scale);
+}
+
+/// log2(x) for normal x, absolute error below 1e-6.
+static inline vf log2(vf x) {
+  const vi bits = bits_to_int(x);
+  const vi n = (bits - 0x3f3504f3) >> 23;  // x = 2^n m, m in [sqrt(1/2), sqrt(2))
+  const vf m = bits_to_float(bits - (n << 23));
+  const vf z = (m - 1.0f) / (m + 1.0f), z2 = z * z;
+  vf p = fma(broadcast(2.0f / 9.0f), z2, broadcast(2.0f / 7.0f));
+  p = fma(p, z2, broadcast(2.0f / 5.0f));
+  p = fma(p, z2, broadcast(2.0f / 3.0f));
+  p = fma(p, z2, broadcast(2.0f));
+  return fma(p * z, broadcast(1.44269504088896341f), __builtin_convertvector(n, vf));
 }
 
 static inline vf sigmoid(vf x) { return 1.0f / (1.0f + exp(-x)); }

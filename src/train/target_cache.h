@@ -1,0 +1,46 @@
+// TargetCache: training targets on the device within a budget of bytes, the ones used last.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+#include "tensor/tensor.h"
+
+namespace millrace {
+
+/// Targets of all views if they fit, else half of the budget for targets; the other half is for
+/// decoded photographs on the host.
+class TargetCache {
+ public:
+  TargetCache(const std::vector<View>& views, uint64_t budget_bytes);
+
+  /// The target of `view`, or an undefined tensor.
+  const Tensor& find(uint32_t view) const { return resident_[view]; }
+  /// Makes `view`, if it is resident, the last to give way.
+  void touch(uint32_t view);
+  /// Uploads the target of a view that is not resident, [height, width, 3] of `size_of(view)`;
+  /// others give way.
+  Tensor put(Device& device, uint32_t view, std::span<const uint8_t> pixels);
+
+  bool all_resident() const { return all_resident_; }
+  /// Of all views as targets.
+  uint64_t total_bytes() const { return total_bytes_; }
+  /// What decoded photographs on the host may take; where all targets stay on the device, a decoded
+  /// copy is needed only until it is uploaded.
+  uint64_t decoded_budget_bytes() const { return all_resident_ ? 1 : budget_bytes_; }
+
+ private:
+  struct Size {
+    uint32_t width, height;
+    uint64_t bytes() const { return uint64_t{3} * width * height; }
+  };
+  std::vector<Size> sizes_;
+  std::vector<Tensor> resident_;
+  std::vector<uint32_t> recent_;  // resident views, first to go first (only when not all fit)
+  uint64_t budget_bytes_, resident_bytes_ = 0, total_bytes_ = 0;
+  bool all_resident_ = false;
+};
+
+}  // namespace millrace

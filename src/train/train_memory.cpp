@@ -1,0 +1,78 @@
+// Sizes and growth of a run's memory.
+#include "train/train_memory.h"
+
+#include <algorithm>
+
+#include "device/sizing_device.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kFirstRows = 1u << 16;
+constexpr uint64_t kFirstInstances = 1u << 19;
+constexpr uint64_t kInstancesPerRow = 4;
+
+// What rows for `rows` of a model like `model` take.
+uint64_t row_room_bytes(const Model& model, uint64_t rows) {
+  SizingDevice device(0);
+  const Model larger = make_empty_model(device, 1, model.max_sh_degree, rows);
+  const RowBuffers buffers = make_row_buffers(device, rows);
+  const McmcScratch scratch = make_mcmc_scratch(larger);
+  return device.memory().reserved_bytes;
+}
+
+}  // namespace
+
+uint64_t first_row_capacity(uint64_t n_rows, uint64_t max_cap) {
+  return std::min(std::max(2 * n_rows, kFirstRows), std::max(max_cap, n_rows));
+}
+
+uint64_t expected_instances(uint64_t n_rows) {
+  return std::max(kFirstInstances, kInstancesPerRow * n_rows);
+}
+
+uint64_t first_instance_capacity(uint64_t n_rows, const TrainOptions& options) {
+  const uint64_t expected = expected_instances(n_rows);
+  if (options.instance_budget == 0) return expected;
+  return std::min(expected, options.instance_budget / instance_bytes(/*with_gradients=*/true));
+}
+
+uint64_t instance_room_bytes(uint64_t capacity, uint64_t n_tiles) {
+  SizingDevice device(0);
+  const InstanceBuffers buffers = make_instance_buffers(device, capacity, n_tiles, true);
+  return device.memory().reserved_bytes;
+}
+
+void make_working_memory(TrainState& state, const std::vector<FrameSize>& sizes,
+                         uint64_t n_instances) {
+  Device& device = *state.model.device;
+  Workspace& workspace = state.workspace;
+  workspace.rows = make_row_buffers(device, state.model.row_capacity);
+  workspace.pixels =
+      make_pixel_buffers(device, sizes, /*with_gradients=*/true, /*with_depth=*/false);
+  workspace.instances = make_instance_buffers(device, n_instances, workspace.pixels.n_tiles,
+                                              /*with_gradients=*/true);
+  state.refinement = make_mcmc_scratch(state.model);
+}
+
+Result<void> make_device_room_blocking(Device& device, uint64_t bytes) {
+  const MemoryStats memory = device.memory();
+  if (bytes <= memory.limit_bytes - std::min(memory.limit_bytes, memory.reserved_bytes)) return {};
+  return device.wait_blocking(device.submit(), {WaitReason::Resize, "trainer.grow"});
+}
+
+Result<void> grow_row_room_blocking(TrainState& state, uint64_t rows, uint64_t max_cap) {
+  Model& model = state.model;
+  if (rows <= model.row_capacity) return {};
+  const uint64_t wanted = std::max(std::min(2 * model.row_capacity, std::max(max_cap, rows)), rows);
+  Device& device = *model.device;
+  MILLRACE_TRY(make_device_room_blocking(device, row_room_bytes(model, wanted)));
+  grow_rows(model, wanted);
+  state.workspace.rows = RowBuffers();
+  state.workspace.rows = make_row_buffers(device, model.row_capacity);
+  state.refinement = McmcScratch();
+  state.refinement = make_mcmc_scratch(model);
+  return {};
+}
+
+}  // namespace millrace
