@@ -92,7 +92,8 @@ TEST(Random, IsAFunctionOfTheElementAlone) {
     const auto words = philox(7, 3, RandomPurpose::TensorOp, i / 4);
     ASSERT_FLOAT_EQ(static_cast<float>(u.values[i]), -1 + 4 * uniform_open(words[i % 4]));
     const auto pair = normal_pair(words[i % 4 / 2 * 2], words[i % 4 / 2 * 2 + 1]);
-    ASSERT_NEAR(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2], 1e-4);
+    // Vulkan promises sin and cos within 2^-11.
+    ASSERT_NEAR(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2], 1e-3);
   }
   // A shorter tensor holds the same first elements.
   const HostArray head =

@@ -95,6 +95,20 @@ TEST_F(VulkanDevice, KernelsReachAllOfABufferAbove128MiB) {
   device->release(t);
 }
 
+TEST_F(VulkanDevice, ABufferPastTheLimitsOfTheDeviceIsRefusedByItsNameSizeAndLimit) {
+  // A budget that lets the driver be asked for what no device has in one piece.
+  open(",memory=140737488355328");
+  const auto refused = device->allocate(uint64_t{1} << 46, "instances");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+  for (const char* part : {"'instances'", "70368744177664", "maxMemoryAllocationSize"}) {
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+  }
+  const BufferId t = holding({1, 2});
+  EXPECT_EQ(read(t, 8), (Values{1, 2})) << "the device goes on";
+  device->release(t);
+}
+
 TEST_F(VulkanDevice, AKernelWithoutAPlanIsAnErrorThatNamesItAndItsSite) {
   size_t id = 0;
   while (id < static_cast<size_t>(KernelId::kCount) &&
