@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/philox.h"
 #include "simulated/substitute.h"
@@ -63,6 +64,10 @@ HostArray swap_ends(const HostArray& array) {
 
 std::unique_ptr<Device> open_checked(const std::string& id) {
   return make_checked(open_device(simulated::test_device(id)).or_raise());
+}
+
+std::unique_ptr<Device> open_for_ops() {
+  return open_checked(std::getenv("MILLRACE_TEST_DEVICE") != nullptr ? "cpu:2" : "cpu:2,lazy");
 }
 
 const char* to_string(Layout layout) {

@@ -21,6 +21,9 @@ struct HostArray {
 
 /// Opens `id` behind the argument checks.
 std::unique_ptr<Device> open_checked(const std::string& id);
+/// The device that ops are tested on, behind the argument checks: a lazy one, which runs nothing
+/// until a wait asks for it, so that an op that waited would show; or that of MILLRACE_TEST_DEVICE.
+std::unique_ptr<Device> open_for_ops();
 
 /// Values in [low, high] from a hash of the index; integers for integer dtypes.
 HostArray make_array(const Shape& shape, Dtype dtype, double low, double high, uint32_t seed);

@@ -39,7 +39,7 @@ const Shape kShapes[] = {Shape(1),       Shape(15),      Shape(1025),      Shape
                          Shape(3, 1025), Shape(2049, 3), Shape(5, 1030, 7)};
 
 TEST(Reduce, OverAllEqualsTheReferenceAndNeverWaits) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (const Row& row : kRows) {
     for (const Shape& shape : kShapes) {
       for (Layout layout : kLayouts) {
@@ -58,7 +58,7 @@ TEST(Reduce, OverAllEqualsTheReferenceAndNeverWaits) {
 }
 
 TEST(Reduce, AlongADimensionEqualsTheReference) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (const Row& row : kRows) {
     for (const Shape& shape : kShapes) {
       for (int dim = 0; dim < shape.rank(); ++dim) {

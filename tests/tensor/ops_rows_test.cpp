@@ -10,7 +10,7 @@ namespace millrace::test {
 namespace {
 
 TEST(Cat, JoinsPartsOfAnyLayoutAlongAnyAxisOnTheDevice) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (Dtype dtype : {Dtype::F32, Dtype::U8, Dtype::U64}) {
     for (int dim = 0; dim < 3; ++dim) {
       for (Layout layout : kLayouts) {
@@ -38,7 +38,7 @@ TEST(Cat, JoinsPartsOfAnyLayoutAlongAnyAxisOnTheDevice) {
 }
 
 TEST(Gather, PicksRowsAndGivesZerosOutOfRange) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (Dtype dtype : {Dtype::F32, Dtype::U8, Dtype::U64}) {
     for (Layout layout : kLayouts) {
       const HostArray table = make_array(Shape(33, 3, 2), dtype, 0, 200, 41);
@@ -62,7 +62,7 @@ TEST(Gather, PicksRowsAndGivesZerosOutOfRange) {
 }
 
 TEST(Scatter, PutsRowsAndPassesOverIndicesOutOfRange) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   const HostArray table = make_array(Shape(5, 2), Dtype::F32, -9, 9, 51);
   const HostArray rows = make_array(Shape(3, 2), Dtype::F32, -9, 9, 52);
   for (Layout layout : kLayouts) {
@@ -82,7 +82,7 @@ TEST(Scatter, PutsRowsAndPassesOverIndicesOutOfRange) {
 }
 
 TEST(Random, IsAFunctionOfTheElementAlone) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   const uint64_t waits = waits_of(*device);
   const Tensor uniform = random_uniform(*device, {40003}, 7, 3, RandomPurpose::TensorOp, -1, 3);
   const Tensor normal = random_normal(*device, {40003}, 7, 3, RandomPurpose::TensorOp, 5, 2);
@@ -92,7 +92,8 @@ TEST(Random, IsAFunctionOfTheElementAlone) {
     const auto words = philox(7, 3, RandomPurpose::TensorOp, i / 4);
     ASSERT_FLOAT_EQ(static_cast<float>(u.values[i]), -1 + 4 * uniform_open(words[i % 4]));
     const auto pair = normal_pair(words[i % 4 / 2 * 2], words[i % 4 / 2 * 2 + 1]);
-    ASSERT_FLOAT_EQ(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2]);
+    // Vulkan promises sin and cos within 2^-11.
+    ASSERT_NEAR(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2], 1e-3);
   }
   // A shorter tensor holds the same first elements.
   const HostArray head =

@@ -18,7 +18,7 @@ Tensor count_tensor(Device& device, uint32_t count) {
 const int64_t kCounts[] = {1, 2, 255, 4096, 4097, 16384, 16385, 50001};
 
 TEST(Scan, IsTheExclusivePrefixSumWithItsTotal) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (int64_t n : kCounts) {
     for (Layout layout : kLayouts) {
       SCOPED_TRACE(std::to_string(n) + " " + to_string(layout));
@@ -41,7 +41,7 @@ TEST(Scan, IsTheExclusivePrefixSumWithItsTotal) {
 }
 
 TEST(Scan, StopsAtTheCountOnTheDevice) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   const HostArray host = make_array(Shape(9000), Dtype::U32, 0, 9, 62);
   const Tensor x = to_device(*device, host);
   for (uint32_t count : {0u, 1u, 4096u, 5000u, 9000u, 1000000u}) {
@@ -99,7 +99,7 @@ Tensor numbered(Device& device, int64_t n) {
 }
 
 TEST(RadixSort, EqualsStableSortOnTheBitsAskedFor) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (const Bits& bits : kBits) {
     for (int64_t n : kCounts) {
       SCOPED_TRACE(std::to_string(n) + " " + to_string(bits.dtype) + " " +
@@ -117,7 +117,7 @@ TEST(RadixSort, EqualsStableSortOnTheBitsAskedFor) {
 }
 
 TEST(RadixSort, StopsAtTheCountOnTheDevice) {
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   const Bits bits{Dtype::U64, 0, 40, 1e12};
   const HostArray keys = make_array(Shape(40000), bits.dtype, 0, bits.high, 72);
   const Tensor x = to_device(*device, keys), values = numbered(*device, 40000);

@@ -49,7 +49,8 @@ double wrap_i32(double x) { return static_cast<int32_t>(static_cast<uint32_t>(wr
 constexpr Dtype F32 = Dtype::F32, I32 = Dtype::I32, U32 = Dtype::U32, U8 = Dtype::U8,
                 U64 = Dtype::U64;
 
-// A tolerance of 6e-7 is five units in the last place: float32 libm against float64.
+// A tolerance of 6e-7 is five units in the last place: float32 libm against float64. Vulkan
+// promises exp(x) within 3 + 2|x| units.
 const Row kRows[] = {
     {"neg", 1, F32, F32, -3, 3, 0, [](Operands x) { return neg(x[0]); },
      [](const double* x) { return -x[0]; }},
@@ -59,7 +60,7 @@ const Row kRows[] = {
      [](const double* x) { return std::fabs(x[0]); }},
     {"abs I32", 1, I32, I32, -9, 9, 0, [](Operands x) { return abs(x[0]); },
      [](const double* x) { return std::fabs(x[0]); }},
-    {"exp", 1, F32, F32, -9, 9, 6e-7, [](Operands x) { return exp(x[0]); },
+    {"exp", 1, F32, F32, -9, 9, 2.5e-6, [](Operands x) { return exp(x[0]); },
      [](const double* x) { return std::exp(x[0]); }},
     {"log", 1, F32, F32, 2, 9, 6e-7, [](Operands x) { return log(x[0]); },
      [](const double* x) { return std::log(x[0]); }},
@@ -287,8 +288,7 @@ void run_row(Device& device, const Row& row, const Sizes& sizes, Layout layout) 
 class OpsTable : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(OpsTable, EqualsTheHostReferenceAndNeverWaits) {
-  // A lazy device runs nothing until a wait asks for it: an op that waited would show.
-  const auto device = open_checked("cpu:2,lazy");
+  const auto device = open_for_ops();
   for (const Sizes& sizes : kSizes) {
     for (Layout layout : kLayouts) run_row(*device, kRows[GetParam()], sizes, layout);
   }

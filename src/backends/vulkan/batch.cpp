@@ -1,18 +1,32 @@
 // The making of batches.
 #include "backends/vulkan/batch.h"
 
+#include "backends/vulkan/wait.h"
+
 namespace millrace::vulkan {
 namespace {
 
 // Tickets that a batch has room for at once, so that its list does not grow in some later step.
 constexpr size_t kReadbackRoom = 8;
+constexpr uint64_t kTicksSlab = uint64_t{64} << 10;
+
+uint32_t most_timestamps(const VulkanContext& context) {
+  return context.options().commands_per_batch + 2;
+}
+uint64_t ticks_bytes(uint32_t n) { return BlockPool::block_bytes(n * sizeof(uint64_t)); }
 
 }  // namespace
+
+BatchPool::BatchPool(VulkanContext* context)
+    : context_(context),
+      max_timestamps_(most_timestamps(*context)),
+      ticks_(context, MemoryUse::Downloads, kTicksSlab) {}
 
 BatchPool::~BatchPool() {
   const VulkanApi& api = context_->api();
   for (const auto& batch : all_) {
     for (const Readback& readback : batch->readbacks) readback.ticket->drop_reference();
+    if (batch->ticks != 0) ticks_.destroy(batch->ticks, ticks_bytes(max_timestamps_));
     api.vkDestroyQueryPool(context_->device(), batch->timestamps, nullptr);
     api.vkDestroyCommandPool(context_->device(), batch->pool, nullptr);
   }
@@ -31,7 +45,7 @@ Result<Batch*> BatchPool::take() {
   return batch;
 }
 
-Result<void> BatchPool::fill(Batch* batch) const {
+Result<void> BatchPool::fill(Batch* batch) {
   const VulkanApi& api = context_->api();
   batch->readbacks.reserve(kReadbackRoom);
   VkCommandPoolCreateInfo pool{};
@@ -51,10 +65,11 @@ Result<void> BatchPool::fill(Batch* batch) const {
   VkQueryPoolCreateInfo queries{};
   queries.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
-  queries.queryCount = context_->options().commands_per_batch + 2;
+  queries.queryCount = max_timestamps_;
   MILLRACE_VULKAN_TRY(
       api.vkCreateQueryPool(context_->device(), &queries, nullptr, &batch->timestamps),
       "vkCreateQueryPool");
+  MILLRACE_ASSIGN(batch->ticks, ticks_.create(ticks_bytes(max_timestamps_)));
   return {};
 }
 
@@ -66,10 +81,23 @@ void BatchPool::give_back(Batch* batch) {
   free_.push_back(batch);
 }
 
+void begin_timestamps(const VulkanContext& context, Batch* batch) {
+  if (batch->timestamps == VK_NULL_HANDLE) return;
+  context.api().vkCmdResetQueryPool(batch->buffer, batch->timestamps, 0, most_timestamps(context));
+}
+
 void put_timestamp(const VulkanContext& context, Batch* batch) {
   if (batch->timestamps == VK_NULL_HANDLE) return;
   context.api().vkCmdWriteTimestamp2(batch->buffer, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
                                      batch->timestamps, batch->n_timestamps++);
+}
+
+void copy_timestamps(const VulkanContext& context, Batch* batch) {
+  if (batch->timestamps == VK_NULL_HANDLE) return;
+  const VulkanBlock& to = block_of(batch->ticks);
+  context.api().vkCmdCopyQueryPoolResults(batch->buffer, batch->timestamps, 0, batch->n_timestamps,
+                                          to.buffer(), to.offset, sizeof(uint64_t),
+                                          kQueuedTimestamps);
 }
 
 }  // namespace millrace::vulkan

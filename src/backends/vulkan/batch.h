@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/vulkan/command.h"
+#include "backends/vulkan/vulkan_memory.h"
 #include "device/trace.h"
 
 namespace millrace::vulkan {
@@ -30,6 +31,7 @@ struct Batch {
   VkCommandBuffer buffer = VK_NULL_HANDLE;
   VkQueryPool timestamps = VK_NULL_HANDLE;  // null where the queue has none
   uint32_t n_timestamps = 0;
+  uint64_t ticks = 0;  // block that holds the timestamps, in ticks, once the batch has passed
   std::vector<Readback> readbacks;
   std::vector<TracedCommand> traced;
 };
@@ -37,7 +39,7 @@ struct Batch {
 /// Makes batches and takes them back. Not thread-safe: its queue guards it.
 class BatchPool {
  public:
-  explicit BatchPool(const VulkanContext* context) : context_(context) {}
+  explicit BatchPool(VulkanContext* context);
   ~BatchPool();
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
@@ -48,14 +50,20 @@ class BatchPool {
   void give_back(Batch* batch);
 
  private:
-  Result<void> fill(Batch* batch) const;
+  Result<void> fill(Batch* batch);
 
-  const VulkanContext* context_;
+  VulkanContext* context_;
+  uint32_t max_timestamps_;  // per batch
+  VulkanMemory ticks_;
   std::vector<std::unique_ptr<Batch>> all_;
   std::vector<Batch*> free_;
 };
 
+/// Makes a batch ready for put_timestamp().
+void begin_timestamps(const VulkanContext& context, Batch* batch);
 /// Puts a timestamp behind all that came before it.
 void put_timestamp(const VulkanContext& context, Batch* batch);
+/// Has the timestamps copied to where the host sees them.
+void copy_timestamps(const VulkanContext& context, Batch* batch);
 
 }  // namespace millrace::vulkan

@@ -172,9 +172,7 @@ Result<size_t> SubmitQueue::fill_batch(Batch* batch) {
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   MILLRACE_VULKAN_TRY(api.vkBeginCommandBuffer(batch->buffer, &begin), "vkBeginCommandBuffer");
-  if (batch->timestamps != VK_NULL_HANDLE) {
-    api.vkCmdResetQueryPool(batch->buffer, batch->timestamps, 0, commands_per_batch_ + 2);
-  }
+  begin_timestamps(*context_, batch);
   put_timestamp(*context_, batch);
   size_t n = 0;
   for (; n < commands_.size(); ++n) {
@@ -195,10 +193,11 @@ Result<size_t> SubmitQueue::fill_batch(Batch* batch) {
                       static_cast<double>(kernel ? command.threads : command.bytes)};
     batch->traced.push_back({trace_name(command), details});
   }
+  put_timestamp(*context_, batch);
+  copy_timestamps(*context_, batch);
   // What passes with the batch is seen by whatever comes later, on the host too; this is what lets
   // ranges be forgotten once they have passed.
   put_barrier(*context_, batch->buffer, true);
-  put_timestamp(*context_, batch);
   MILLRACE_VULKAN_TRY(api.vkEndCommandBuffer(batch->buffer), "vkEndCommandBuffer");
   return n;
 }
@@ -244,7 +243,6 @@ Point SubmitQueue::pass_batch_blocking(Point before) {
     return fault_.happened() || abandoned_ ? last_recorded() : before;
   }
   const auto waited = wait_for_point_blocking(*context_, batch->last_point);
-  if (waited.ok()) timeline_.fetch(*batch);
   if (waited.ok() && !abandoned_) {
     for (const Readback& readback : batch->readbacks) {
       const std::span<std::byte> storage = readback.ticket->storage();

@@ -27,22 +27,13 @@ Timeline::Clock::time_point Timeline::host_time(int64_t ns) const {
   return Clock::time_point(std::chrono::nanoseconds(ns) + host_ahead_);
 }
 
-void Timeline::fetch(const Batch& batch) {
-  ticks_.clear();
-  if (batch.n_timestamps < 2) return;
-  ticks_.resize(batch.n_timestamps);
-  const VkResult read = context_->api().vkGetQueryPoolResults(
-      context_->device(), batch.timestamps, 0, batch.n_timestamps, ticks_.size() * sizeof(uint64_t),
-      ticks_.data(), sizeof(uint64_t), VK_QUERY_RESULT_64_BIT);
-  if (read != VK_SUCCESS) ticks_.clear();
-}
-
 void Timeline::add(const Batch& batch, TraceRecorder* trace) {
-  if (ticks_.empty()) return;
+  if (batch.n_timestamps < 2) return;
+  const auto* const ticks = reinterpret_cast<const uint64_t*>(block_of(batch.ticks).mapped());
   const bool first = !any_;
-  const int64_t begin_ns = ns_of(ticks_.front());
+  const int64_t begin_ns = ns_of(ticks[0]);
   times_.clear();
-  for (const uint64_t tick : ticks_) times_.push_back(ns_of(tick));
+  for (uint32_t i = 0; i < batch.n_timestamps; ++i) times_.push_back(ns_of(ticks[i]));
   const int64_t end_ns = times_.back();
   const auto ahead =
       std::chrono::nanoseconds(Clock::now().time_since_epoch()) - std::chrono::nanoseconds(end_ns);

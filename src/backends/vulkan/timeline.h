@@ -13,10 +13,7 @@ class Timeline {
  public:
   explicit Timeline(const VulkanContext* context) : context_(context) {}
 
-  /// Fetches the timestamps of a batch that has passed. May wait on some drivers (lavapipe: for its
-  /// whole queue), so it needs no guard; only the thread that calls add() may.
-  void fetch(const Batch& batch);
-  /// Takes in the batch that was fetched last; its spans go into `trace` unless that is null.
+  /// Takes in a batch that has passed; its spans go into `trace` unless that is null.
   void add(const Batch& batch, TraceRecorder* trace);
   uint64_t busy_ns() const { return busy_ns_; }
   /// Time between batches with nothing to run. Inside a batch it is not seen.
@@ -31,7 +28,6 @@ class Timeline {
   Clock::time_point host_time(int64_t ns) const;
 
   const VulkanContext* context_;
-  std::vector<uint64_t> ticks_;  // of the batch that was fetched; empty: none
   std::vector<int64_t> times_;
   bool any_ = false;
   uint64_t last_ticks_ = 0;

@@ -37,6 +37,7 @@ class VulkanContext {
   VkQueue queue() const { return queue_; }
   const Candidate& candidate() const { return candidate_; }
   const DeviceInfo& info() const { return candidate_.info; }
+  bool has_bytes() const { return candidate_.has_bytes; }
   const VulkanOptions& options() const { return options_; }
   /// Null without validation.
   const ValidationLog* validation() const { return instance_->validation(); }

@@ -70,6 +70,11 @@ Result<VulkanOptions> parse_options(const std::string& text) {
     }
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
+  if (options.lazy && options.validate) {
+    return Error{ErrorCode::Usage, fmt::format("device 'vulkan:{}': lazy and validate exclude each "
+                                               "other",
+                                               text)};
+  }
   // Held work is let go command by command.
   if (options.lazy) options.commands_per_batch = 1;
   return options;

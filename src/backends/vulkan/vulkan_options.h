@@ -16,7 +16,8 @@ namespace millrace::vulkan {
 ///   validate       run under the validation layer; what it says is a fault of the device
 /// and, for tests and tuning:
 ///   lazy           queued work is handed to the driver, which runs it only as far as a
-///                  wait_blocking (or the end of the device) asks for
+///                  wait_blocking (or the end of the device) asks for; not with validate, whose
+///                  layer (1.3.239) loses count of semaphores that the host signals
 ///   unmapped       the host never touches device memory itself, as if it were across a bus
 ///   batch=N        commands per submission at most
 ///   close=MS       how long the end of the device waits for queued work

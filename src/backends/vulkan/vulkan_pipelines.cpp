@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
 #include <thread>
 
 namespace millrace::vulkan {
@@ -13,6 +16,20 @@ constexpr uint32_t kPushBytes = 8;  // an address
 constexpr uint32_t kMaxWorkers = 8;
 // Every device has as many, and kernels walk the groups that are more.
 constexpr uint64_t kMaxGroups = 65'535;
+
+/// Whether a module computes with 8-bit integers: its capabilities are its first instructions.
+bool needs_bytes(std::span<const std::byte> spirv) {
+  constexpr size_t kHeaderWords = 5, kCapabilityWords = 2;
+  constexpr uint32_t kOpCapability = 17, kInt8 = 39;
+  std::array<uint32_t, kCapabilityWords> words{};
+  for (size_t at = kHeaderWords * sizeof(uint32_t); at + sizeof(words) <= spirv.size();
+       at += sizeof(words)) {
+    std::memcpy(words.data(), spirv.data() + at, sizeof(words));
+    if (words[0] != (kCapabilityWords << 16 | kOpCapability)) return false;
+    if (words[1] == kInt8) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -88,6 +105,11 @@ Result<VkPipeline> VulkanPipelines::get(size_t pipeline) {
 Result<VkPipeline> VulkanPipelines::build(const GpuEntry& code) const {
   const VulkanApi& api = context_->api();
   const VkDevice device = context_->device();
+  if (needs_bytes(code.spirv) && !context_->has_bytes()) {
+    // Drivers may end the process over it (SwiftShader, 2026).
+    return Error{ErrorCode::Usage,
+                 fmt::format("{} has no 8-bit integers", context_->info().name)};
+  }
   VkShaderModuleCreateInfo module_info{};
   module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   module_info.codeSize = code.spirv.size();

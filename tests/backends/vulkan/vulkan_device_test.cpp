@@ -89,10 +89,23 @@ TEST_F(VulkanDevice, KernelsReachAllOfABufferAbove128MiB) {
   add(*device, tail, 41).or_raise();
   const Ticket far = device->download(tail).or_raise();
   const Ticket near = device->download({t, 0, 4096}).or_raise();
-  wait(far.point()).or_raise();
   wait(near.point()).or_raise();
   EXPECT_EQ(values_of(far), Values(1024, 42));
   EXPECT_EQ(values_of(near), Values(1024, 1));
+  device->release(t);
+}
+
+TEST_F(VulkanDevice, ABufferPastTheLimitsOfTheDeviceIsRefusedByItsNameSizeAndLimit) {
+  // A budget that lets the driver be asked for what no device has in one piece.
+  open(",memory=140737488355328");
+  const auto refused = device->allocate(uint64_t{1} << 46, "instances");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+  for (const char* part : {"'instances'", "70368744177664", "maxMemoryAllocationSize"}) {
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+  }
+  const BufferId t = holding({1, 2});
+  EXPECT_EQ(read(t, 8), (Values{1, 2})) << "the device goes on";
   device->release(t);
 }
 
@@ -144,7 +157,7 @@ TEST_F(VulkanDevice, KernelCopyAndSnapshotChainsSeeEachOther) {
 }
 
 TEST_F(VulkanDevice, ThousandsOfLaunchesBeforeAHeldDeviceWaitForNothing) {
-  open(",lazy");
+  device = make_checked(testing::open_or_die("vulkan:0,lazy"));
   const BufferId t = holding(Values(256, 0));
   for (int i = 0; i < 3000; ++i) add(*device, whole(t, 1024), 1).or_raise();
   const Ticket ticket = device->download(whole(t, 1024)).or_raise();

@@ -23,8 +23,8 @@ TEST(VulkanOptions, LetHeldWorkGoCommandByCommand) {
 }
 
 TEST(VulkanOptions, NameTheFieldThatIsWrong) {
-  for (const char* text :
-       {"-1", "many", "0,,1", "memory=0", "memory=", "staging=1", "batch=0", "close=x", "lazily"}) {
+  for (const char* text : {"-1", "many", "0,,1", "memory=0", "memory=", "staging=1", "batch=0",
+                           "close=x", "lazily", "lazy,validate"}) {
     const auto options = parse_options(text);
     ASSERT_FALSE(options.ok()) << text;
     EXPECT_EQ(options.error().code, ErrorCode::Usage);
