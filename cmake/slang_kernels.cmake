@@ -34,13 +34,12 @@ if(SLANGC)
     set(flags -O0 -warnings-disable 41012 -I ${CMAKE_SOURCE_DIR}/src)
     set(strip ${CMAKE_SOURCE_DIR}/tools/kernels/strip_spirv.py)
     set(align ${CMAKE_SOURCE_DIR}/tools/kernels/align_spirv.py)
-    set(casts ${CMAKE_SOURCE_DIR}/tools/kernels/cast_spirv.py)
     add_custom_command(
       OUTPUT ${out}.spv
       COMMAND ${SLANGC} ${source} ${flags} -target spirv -profile spirv_1_5 -g0 -fvk-use-entrypoint-name -fvk-use-c-layout
               -depfile ${out}.spv.d -o ${out}.full.spv
       COMMAND ${Python3_EXECUTABLE} ${strip} ${out}.full.spv ${out}.spv ${exact}
-      DEPENDS ${source} ${SLANGC} ${strip} ${align} ${casts} DEPFILE ${out}.spv.d COMMENT "SPIR-V of ${module}" VERBATIM)
+      DEPENDS ${source} ${SLANGC} ${strip} ${align} DEPFILE ${out}.spv.d COMMENT "SPIR-V of ${module}" VERBATIM)
     add_custom_command(
       OUTPUT ${out}.cu ${out}.json
       COMMAND ${SLANGC} ${source} ${flags} -target cuda -DMILLRACE_CUDA -line-directive-mode none

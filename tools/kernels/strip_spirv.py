@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strip_spirv.py IN OUT [--exact]: drops names, sources and lines from a SPIR-V module, and mends it for drivers.
+"""strip_spirv.py IN OUT [--exact]: drops names, sources and lines from a SPIR-V module, and states its alignments.
 
 Validators of before 2024 refuse a module whose OpSource names Slang. With --exact, the driver may not contract or
 reorder float arithmetic, so that one function gives the same bits wherever it is inlined.
@@ -8,7 +8,6 @@ import struct
 import sys
 
 from align_spirv import aligned
-from cast_spirv import by_words
 
 SOURCE_CONTINUED, SOURCE, SOURCE_EXTENSION, NAME, MEMBER_NAME, STRING, LINE, NO_LINE = 2, 3, 4, 5, 6, 7, 8, 317
 DROPPED = {SOURCE_CONTINUED, SOURCE, SOURCE_EXTENSION, NAME, MEMBER_NAME, STRING, LINE, NO_LINE}
@@ -23,7 +22,7 @@ PREAMBLE = {17, 10, 11, 14, 15, 16, 331}
 def main():
     with open(sys.argv[1], "rb") as file:
         data = file.read()
-    words = by_words(struct.unpack(f"<{len(data) // 4}I", data))
+    words = struct.unpack(f"<{len(data) // 4}I", data)
     kept, at = list(words[:HEADER_WORDS]), HEADER_WORDS
     results, annotations_at = [], None
     while at < len(words):
