@@ -29,7 +29,7 @@ constexpr int kSamples = 5, kCopiesPerSample = 4;
 constexpr uint32_t kTimedSteps = 20;
 constexpr int64_t kArithmeticElements = 1 << 22;
 constexpr uint32_t kArithmeticRounds = 4096;      // some milliseconds of a GPU
-constexpr uint32_t kArithmeticRoundsOnCpu = 128;  // some milliseconds of a CPU
+constexpr uint32_t kArithmeticRoundsOnCpu = 512;  // some milliseconds of a CPU
 constexpr int kEmptyLaunches = 200;
 
 double seconds_since(steady_clock::time_point begin) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "kernels/isa/hot.h"
 #include "kernels/kernel.h"
 #include "kernels/tensor_params.h"
 
@@ -15,18 +16,13 @@ void iterate_affine(const KernelCall& call) {
   const auto& p = call.params_as<IterateAffineParams>();
   auto* out = call.buffer<float>(0);
   parallel_for(p.n, 4096, [&](uint64_t begin, uint64_t end) {
-    // So many at a time that the additions' delays overlap and the values stay in registers.
-    constexpr uint64_t kChains = 32;
-    for (uint64_t first = begin; first < end; first += kChains) {
-      float x[kChains];
-      const uint64_t n = std::min(kChains, end - first);
-      for (uint64_t i = 0; i < kChains; ++i) {
+    for (uint64_t first = begin; first < end; first += kAffineChains) {
+      float x[kAffineChains];
+      for (uint64_t i = 0; i < kAffineChains; ++i) {
         x[i] = static_cast<float>(first + i) / static_cast<float>(p.n);
       }
-      for (uint32_t round = 0; round < p.rounds; ++round) {
-        for (float& value : x) value = p.a * value + p.b;
-      }
-      std::copy_n(x, n, out + first);
+      hot_kernels().iterate_affine(x, p.rounds, p.a, p.b);
+      std::copy_n(x, std::min<uint64_t>(kAffineChains, end - first), out + first);
     }
   });
 }

@@ -153,7 +153,7 @@ TEST_F(BenchCommand, TimesSteadyStepsOfAModel) {
                    folder_ / "scratch");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* text : {"ms per step (median", "1000 Gaussians", "visible", "instances",
-                           "processed share", "project backward, Adam", "floor", "not available"}) {
+                           "processed share", "project backward, Adam", "floor", "blended"}) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << outcome.out;
   }
   EXPECT_EQ(figures()["gaussians"], 1000);

@@ -107,8 +107,7 @@ Result<VkPipeline> VulkanPipelines::build(const GpuEntry& code) const {
   const VkDevice device = context_->device();
   if (needs_bytes(code.spirv) && !context_->has_bytes()) {
     // Drivers may end the process over it (SwiftShader, 2026).
-    return Error{ErrorCode::Usage,
-                 fmt::format("{} has no 8-bit integers", context_->info().name)};
+    return Error{ErrorCode::Usage, fmt::format("{} has no 8-bit integers", context_->info().name)};
   }
   VkShaderModuleCreateInfo module_info{};
   module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;

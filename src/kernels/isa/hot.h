@@ -74,6 +74,8 @@ struct PhotometricArgs {
   float* d_image;  // [3,H,W]
 };
 
+constexpr uint32_t kAffineChains = 128;
+
 struct HotKernels {
   const char* name;  // "x86-64-v3"
   int width;         // lanes
@@ -97,6 +99,8 @@ struct HotKernels {
   void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
                                    float* sums);
   void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band);
+  /// x[kAffineChains] <- a x + b, `rounds` times.
+  void (*iterate_affine)(float* x, uint32_t rounds, float a, float b);
 };
 
 /// Random background of `n` pixels from `first`: a function of (seed, step, pixel), so a replay

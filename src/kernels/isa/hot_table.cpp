@@ -1,5 +1,6 @@
 // The table of this instruction set's inner functions.
 #include "kernels/isa/blend.h"
+#include "kernels/isa/iterate_affine.h"
 #include "kernels/isa/photometric.h"
 #include "kernels/isa/projection.h"
 #include "kernels/isa/tile_cover.h"
@@ -24,6 +25,7 @@ const HotKernels& table() {
       adam_block,
       photometric_forward_band,
       photometric_backward_band,
+      iterate_affine,
   };
   return kTable;
 }
