@@ -88,12 +88,13 @@ TEST(Random, IsAFunctionOfTheElementAlone) {
   const Tensor normal = random_normal(*device, {40003}, 7, 3, RandomPurpose::TensorOp, 5, 2);
   EXPECT_EQ(waits_of(*device), waits);
   const HostArray u = read_blocking(uniform), z = read_blocking(normal);
+  // Vulkan promises sin and cos within 2^-11; they are multiplied by 2 and by at most 5.9.
+  const double tolerance = device->info().threads > 0 ? 1e-5 : 5.9 * 2 / 2048;
   for (uint32_t i = 0; i < 40003; ++i) {
     const auto words = philox(7, 3, RandomPurpose::TensorOp, i / 4);
     ASSERT_FLOAT_EQ(static_cast<float>(u.values[i]), -1 + 4 * uniform_open(words[i % 4]));
     const auto pair = normal_pair(words[i % 4 / 2 * 2], words[i % 4 / 2 * 2 + 1]);
-    // Vulkan promises sin and cos within 2^-11.
-    ASSERT_NEAR(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2], 1e-3);
+    ASSERT_NEAR(static_cast<float>(z.values[i]), 5 + 2 * pair[i % 2], tolerance);
   }
   // A shorter tensor holds the same first elements.
   const HostArray head =
