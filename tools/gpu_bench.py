@@ -121,6 +121,8 @@ class Machine:
             (self.work / "model.ply").write_bytes(lzma.decompress((self.pack / "model.ply.xz").read_bytes()))
         libraries = [self.work / "bin/lib", *(path for path in self.work.glob("root/usr/lib/*") if path.is_dir())]
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
+        if (layers := self.work / "root/usr/share/vulkan/explicit_layer.d").is_dir():
+            self.environment["VK_LAYER_PATH"] = str(layers)  # tests of the Vulkan backend ask for validation
 
     def captures(self):
         return sorted(path.name for path in (self.pack / "data").iterdir())

@@ -187,6 +187,9 @@ Result<void> SteadyRun::measure_blocking() {
   report_.pacing_per_step = static_cast<double>(pacing_after - pacing) / n;
   report_.replays = runner_->replays();
   report_.peak_device_bytes = device_->memory().peak_reserved_bytes;
+  report_.instance_capacity = state_.workspace.instances.capacity;
+  report_.n_pixels = state_.workspace.pixels.n_pixels;
+  report_.photograph_bytes = photographs_->total_bytes();
   return {};
 }
 

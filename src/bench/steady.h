@@ -57,6 +57,8 @@ struct SteadyReport {
   double launches_per_step = 0, waits_per_step = 0, pacing_per_step = 0;
   double device_busy_percent = 0;
   uint64_t peak_device_bytes = 0, replays = 0;
+  // What the peak is made of: room for instances, pixels of the largest frame, photographs.
+  uint64_t instance_capacity = 0, n_pixels = 0, photograph_bytes = 0;
   std::vector<StageCount> stages;
   std::vector<KernelTime> kernels;  // slowest first, means over `n_timed` further steps
   uint32_t n_timed = 0;

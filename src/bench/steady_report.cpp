@@ -129,9 +129,11 @@ std::string steady_table(const SteadyReport& r) {
   }
   text += fmt::format(
       "device busy {:.1f} %, {:.1f} launches, {:.3f} waits and {:.3f} pacing per step, {} replays, "
-      "device peak {:.1f} MiB\n\n",
+      "device peak {:.1f} MiB ({} Gaussians, room for {} instances, {} pixels, {:.1f} MiB of "
+      "photographs)\n\n",
       r.device_busy_percent, r.launches_per_step, r.waits_per_step, r.pacing_per_step, r.replays,
-      static_cast<double>(r.peak_device_bytes) / (1 << 20));
+      static_cast<double>(r.peak_device_bytes) / (1 << 20), r.n_gaussians, r.instance_capacity,
+      r.n_pixels, static_cast<double>(r.photograph_bytes) / (1 << 20));
   const bool timed = !r.kernels.empty(), copied = r.copy_bytes_per_second > 0;
   text += fmt::format("{:<24} {:>12} {:<18} {:>10} {:>8} {:>10} {:>10} {:>8} {:>8}\n", "stage",
                       "count", "", "MiB", "GFLOP", "floor ms", "ms", "GB/s", "GFLOP/s");
@@ -209,6 +211,9 @@ ordered_json to_json(const SteadyReport& r) {
           {"pacing_per_step", number(r.pacing_per_step)},
           {"replays", r.replays},
           {"peak_device_bytes", r.peak_device_bytes},
+          {"instance_capacity", r.instance_capacity},
+          {"pixels", r.n_pixels},
+          {"photograph_bytes", r.photograph_bytes},
           {"stages", stages},
           {"kernels", kernels},
           {"copy_bytes_per_second", number(r.copy_bytes_per_second)},

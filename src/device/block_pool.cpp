@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kSmallest = 256;
 constexpr uint64_t kBig = uint64_t{1} << 20;
 constexpr uint64_t kBigStep = uint64_t{64} << 10;
-// Free blocks beyond this (or a quarter of what is in use) are given back when a new one is made.
+// Free blocks beyond this (or a sixteenth of what is in use) are given back when a new one is made:
+// more than the scratch of a step, less than buffers that were outgrown.
 constexpr uint64_t kKeepFree = uint64_t{64} << 20;
 
 // Free blocks that the list has room for at once, so that it does not grow in some later step.
@@ -126,7 +127,7 @@ uint64_t BlockPool::trim(Point passed) {
 }
 
 void BlockPool::drop_surplus(Point passed) {
-  const uint64_t keep = std::max(kKeepFree, stats_.in_use_bytes / 4);
+  const uint64_t keep = std::max(kKeepFree, stats_.in_use_bytes / 16);
   size_t n = 0;
   for (; n < free_.size() && free_bytes_ > keep && free_[n].last_use <= passed; ++n) {
     source_->destroy(free_[n].handle, free_[n].bytes);

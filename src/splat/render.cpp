@@ -39,6 +39,16 @@ FrameParams frame_params(const FrameContext& frame) {
   return params;
 }
 
+void project(const FrameContext& frame, const FrameParams& params) {
+  const Model& model = frame.model;
+  const RowBuffers& rows = frame.workspace.rows;
+  launch(
+      *model.device, KernelId::project, rows.capacity,
+      {read(frame.step), read(frame.cameras), read(model.geometry.value), read(model.sh_rest.value),
+       update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
+      params);
+}
+
 // Instances of the frame or band, by tile and depth. `n_tiles`: of each row in it.
 void emit_and_sort(const FrameContext& frame, const FrameParams& params, const Tensor& n_tiles) {
   Device& device = *frame.model.device;
@@ -150,6 +160,18 @@ Tensor upload_step_block(Device& device, const StepBlock& block) {
   return upload_records(device, &block, 1, "step blocks");
 }
 
+void count_instances(const FrameContext& frame) {
+  FrameParams params = frame_params(frame);
+  params.n_bands = 1;
+  project(frame, params);
+  // A sum needs no order: the rows in their own.
+  const RowBuffers& rows = frame.workspace.rows;
+  launch(
+      *frame.model.device, KernelId::scan_tiles, rows.capacity,
+      {read(rows.row_ids), read(rows.n_tiles), update(frame.model.control), write(rows.first_slot)},
+      params);
+}
+
 void render_forward(const FrameContext& frame) {
   Device& device = *frame.model.device;
   const Model& model = frame.model;
@@ -157,11 +179,7 @@ void render_forward(const FrameContext& frame) {
   FrameParams params = frame_params(frame);
 
   // Counting: runs behind a closed gate too, so that one growth serves all queued views.
-  launch(
-      device, KernelId::project, rows.capacity,
-      {read(frame.step), read(frame.cameras), read(model.geometry.value), read(model.sh_rest.value),
-       update(model.control), write(rows.projected), write(rows.n_tiles), write(rows.depth_key)},
-      params);
+  project(frame, params);
   const Tensor order = radix_sort_pairs(rows.depth_key, rows.row_ids, live_row_count(model)).values;
   FrameParams undivided = params;
   undivided.n_bands = 1;

@@ -36,6 +36,10 @@ struct FrameContext {
 /// gate closes and the image is garbage. Bands change no bit of the result.
 void render_forward(const FrameContext& frame);
 
+/// Projects and counts, nothing more: control.counts.instances and .visible of the frame, whatever
+/// the gate says. Takes of the workspace its row buffers alone.
+void count_instances(const FrameContext& frame);
+
 /// From workspace.pixels.d_image to one gradient record per instance.
 void blend_backward(const FrameContext& frame);
 

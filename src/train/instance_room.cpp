@@ -51,12 +51,17 @@ uint64_t InstanceRoom::predicted(const View& view, uint64_t rows) const {
   return static_cast<uint64_t>(static_cast<double>(view.instances) * growth * 1.25);
 }
 
-Result<void> InstanceRoom::grow_blocking(uint64_t capacity) {
+Result<void> InstanceRoom::grow_blocking(uint64_t capacity, bool gate_is_closed) {
   InstanceBuffers& instances = workspace_.instances;
   if (capacity <= instances.capacity) return {};
   instances = InstanceBuffers();  // first, so that both are never held
-  MILLRACE_TRY(
-      make_device_room_blocking(device_, instance_room_bytes(capacity, workspace_.pixels.n_tiles)));
+  if (gate_is_closed) {
+    // What is queued does nothing and ends at once; then the old room is given back.
+    MILLRACE_TRY(device_.wait_blocking(device_.submit(), {WaitReason::Replay, "trainer.grow"}));
+  } else {
+    MILLRACE_TRY(make_device_room_blocking(
+        device_, instance_room_bytes(capacity, workspace_.pixels.n_tiles)));
+  }
   instances = make_instance_buffers(device_, capacity, workspace_.pixels.n_tiles, true);
   return {};
 }
@@ -69,7 +74,7 @@ Result<uint32_t> InstanceRoom::ensure_blocking(uint32_t number, uint64_t rows) {
     // The limit is asked for until it binds, not in every step of a run that lives with bands.
     if (!at_limit_) {
       const uint64_t most = limit();
-      MILLRACE_TRY(grow_blocking(std::min(wanted, most)));
+      MILLRACE_TRY(grow_blocking(std::min(wanted, most), /*gate_is_closed=*/false));
       at_limit_ = wanted > most;
     }
     // Each band but the last may lack room for one tile more: a quarter and one band to spare.
@@ -113,7 +118,7 @@ void InstanceRoom::accepted(uint32_t number, uint64_t instances, uint64_t rows) 
 
 Result<void> InstanceRoom::refused_blocking(uint64_t transaction, uint64_t instances) {
   if (instances > workspace_.instances.capacity) {
-    MILLRACE_TRY(grow_blocking(std::min(grown(instances), limit())));
+    MILLRACE_TRY(grow_blocking(std::min(grown(instances), limit()), /*gate_is_closed=*/true));
   }
   const uint32_t step = step_of(transaction);
   const bool at_step = kind_of(transaction) >= TransactionKind::Step;

@@ -30,7 +30,8 @@ class InstanceRoom {
   /// A frame of `view` was accepted.
   void accepted(uint32_t view, uint64_t instances, uint64_t rows);
   /// The gate closed at `transaction` and knows of a need of `instances`: makes room for it. Cuts
-  /// of later transactions are still due. Waits as ensure_blocking() does.
+  /// of later transactions are still due. Waits (reason Replay) for the
+  /// queue, which does nothing, so that old and new room are never held together.
   Result<void> refused_blocking(uint64_t transaction, uint64_t instances);
   /// After refused(): the frame of `view`, recorded in `n_bands`, is the one that did not fit.
   void note_refused_frame(uint32_t view, uint32_t n_bands, uint64_t instances, uint64_t rows);
@@ -47,7 +48,7 @@ class InstanceRoom {
 
   uint64_t limit() const;
   uint64_t predicted(const View& view, uint64_t rows) const;
-  Result<void> grow_blocking(uint64_t capacity);
+  Result<void> grow_blocking(uint64_t capacity, bool gate_is_closed);
 
   Device& device_;
   const TrainOptions& options_;

@@ -138,13 +138,15 @@ bool Planner::shrink_cache() {
 }
 
 uint64_t Planner::least_instances(uint64_t max_cap) const {
-  const uint64_t expected = expected_instances(most_rows(inputs_, max_cap));
+  const uint64_t expected =
+      expected_instances(most_rows(inputs_, max_cap), inputs_.start_instances);
   return std::max(kLeastInstances, expected / kMostBandsPlanned);
 }
 
 bool Planner::shrink_instances() {
   constexpr uint64_t kBytes = instance_bytes(/*with_gradients=*/true);
-  const uint64_t expected = expected_instances(most_rows(inputs_, settings_.max_cap));
+  const uint64_t expected =
+      expected_instances(most_rows(inputs_, settings_.max_cap), inputs_.start_instances);
   const uint64_t asked = options_.instance_budget > 0 ? options_.instance_budget : UINT64_MAX;
   const uint64_t most = std::min(expected, asked / kBytes);
   const uint64_t least = std::min(most, least_instances(settings_.max_cap));

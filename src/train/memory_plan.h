@@ -21,6 +21,7 @@ struct PlanInputs {
   const std::vector<View>& train_views;
   const std::vector<View>& eval_views;  // held out
   uint64_t n_points = 0;                // that the run may begin with
+  uint64_t start_instances = 0;         // of its first frames, at most; 0: not known
   std::vector<uint32_t> saves, evals;   // by the number of steps done, ascending
   // The device, as opened.
   bool shares_host_memory = false;  // host and device are one memory

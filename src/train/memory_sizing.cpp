@@ -120,7 +120,8 @@ void RunInSmall::begin() {
     }
   }
   state_.cameras = make_camera_table(device_, std::vector<CameraRecord>(sizes_.size()));
-  make_working_memory(state_, sizes_, first_instance_capacity(n, options_));
+  make_working_memory(state_, sizes_,
+                      first_instance_capacity(n, inputs_.start_instances, options_));
   pixels_.reset(new uint8_t[uint64_t{3} * largest_.width * largest_.height]);
   if (!options_.bg_image.empty()) state_.background = BackgroundImages::sized(device_, sizes_);
 }
@@ -167,14 +168,14 @@ void RunInSmall::grow_blocking() {
     refine();
     for (uint32_t i = 0; i < kFramesBetween; ++i) frame(true);
   }
-  out_.n_instances = first_instance_capacity(out_.n_rows, options_);
+  out_.n_instances = first_instance_capacity(out_.n_rows, inputs_.start_instances, options_);
   InstanceBuffers& instances = state_.workspace.instances;
   if (out_.n_instances > instances.capacity) {
     instances = InstanceBuffers();
     instances = make_instance_buffers(device_, out_.n_instances, state_.workspace.pixels.n_tiles,
                                       /*with_gradients=*/true);
   }
-  if (out_.n_instances < expected_instances(out_.n_rows)) n_bands_ = 2;
+  if (out_.n_instances < expected_instances(out_.n_rows, inputs_.start_instances)) n_bands_ = 2;
 }
 
 // The parameters of all rows, as a ticket brings them.

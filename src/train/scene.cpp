@@ -32,27 +32,50 @@ CameraRecord make_camera_record(const Camera& camera, double near_plane) {
 
 FrameSize frame_size(const Camera& camera) { return {camera.width, camera.height}; }
 
-GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
-                            std::string* note) {
+namespace {
+
+// Of `available` points, the one that Gaussian i of n begins at.
+uint64_t start_point(uint64_t i, uint64_t available, uint64_t n) { return i * available / n; }
+
+std::vector<float> start_positions(const Dataset& dataset, uint64_t n) {
+  std::vector<float> positions(3 * n);
+  for (uint64_t i = 0; i < n; ++i) {
+    const uint64_t from = start_point(i, dataset.points.count(), n);
+    for (uint64_t k = 0; k < 3; ++k) {
+      positions[3 * i + k] = dataset.points.positions[3 * from + k];
+    }
+  }
+  return positions;
+}
+
+}  // namespace
+
+std::vector<float> initial_distances(const Dataset& dataset, const TrainOptions& options) {
+  const uint64_t n = std::min<uint64_t>(dataset.points.count(), options.max_cap);
+  return mean_square_distance_to_3_nearest(start_positions(dataset, n));
+}
+
+GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note,
+                            const std::vector<float>& distances) {
   constexpr float kSh0 = 0.28209479177387814f;
   const uint64_t available = dataset.points.count();
   const uint64_t n = std::min<uint64_t>(available, options.max_cap);
   if (n < available && note) {
     *note = fmt::format("starting from {} of {} points (--max-cap)", n, available);
   }
-  std::vector<float> positions(3 * n);
+  std::vector<float> positions = start_positions(dataset, n);
   GaussianCloud cloud;
   cloud.sh_degree = static_cast<int>(options.sh_degree);
   cloud.sh0.resize(3 * n);
   for (uint64_t i = 0; i < n; ++i) {
-    const uint64_t from = i * available / n;
+    const uint64_t from = start_point(i, available, n);
     for (uint64_t k = 0; k < 3; ++k) {
-      positions[3 * i + k] = dataset.points.positions[3 * from + k];
       cloud.sh0[3 * i + k] =
           (static_cast<float>(dataset.points.colors[3 * from + k]) / 255.0f - 0.5f) / kSh0;
     }
   }
-  const std::vector<float> distance2 = mean_square_distance_to_3_nearest(positions);
+  const std::vector<float> distance2 =
+      distances.size() == n ? distances : mean_square_distance_to_3_nearest(positions);
   const auto opacity =
       static_cast<float>(std::log(options.init_opacity / (1 - options.init_opacity)));
   cloud.opacities.assign(n, opacity);

@@ -20,10 +20,16 @@ constexpr double kNearPlane = 0.01;
 CameraRecord make_camera_record(const Camera& camera, double near_plane);
 FrameSize frame_size(const Camera& camera);
 
+/// For each Gaussian that training begins with: the mean squared distance to its 3 nearest
+/// neighbours, in world units squared. The slow part of initial_cloud().
+std::vector<float> initial_distances(const Dataset& dataset, const TrainOptions& options);
+
 /// The Gaussians that training begins with: one per point, or `max_cap` of them drawn evenly if
 /// there are more
 /// (`note` says so). Log scale = log(init_scaling x sqrt(mean squared distance to the 3 nearest)).
-GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note);
+/// `distances`, if known: of initial_distances() with the same options.
+GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options, std::string* note,
+                            const std::vector<float>& distances = {});
 
 /// Adds points where photographs show none of the capture's, as --init-fill and --max-cap say;
 /// returns what to tell the user, or nothing.

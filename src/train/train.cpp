@@ -20,6 +20,7 @@
 #include "train/run_meter.h"
 #include "train/runner.h"
 #include "train/scene.h"
+#include "train/start_instances.h"
 #include "train/state_hash.h"
 #include "train/step_windows.h"
 #include "train/train_memory.h"
@@ -57,7 +58,7 @@ class Run final : private RunSink {
   Result<void> save_trace();
   Result<void> load_blocking();
   Result<void> open_dataset();
-  Result<void> plan_run();
+  Result<void> plan_run_blocking();
   Result<void> allocate();
   Result<void> preload_blocking();
   Result<void> train_blocking();
@@ -106,7 +107,8 @@ class Run final : private RunSink {
   }
 
   const TrainOptions given_;  // as asked for: what config.json holds
-  TrainOptions options_;      // checked, with step counts scaled; from plan_run() on, as planned
+  TrainOptions
+      options_;  // checked, with step counts scaled; from plan_run_blocking() on, as planned
   const TrainObserver& observer_;
   const std::atomic<bool>& stop_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -115,6 +117,8 @@ class Run final : private RunSink {
   std::unique_ptr<Device> device_;
   Dataset dataset_;
   SceneScale scale_;
+  std::vector<float> start_distances_;  // of the points, until the model is made
+  uint64_t start_instances_ = 0;
   OutputFolder folder_;
   std::vector<View> train_views_, test_views_;
   std::vector<FrameSize> sizes_, eval_sizes_;
@@ -152,7 +156,7 @@ Result<void> Run::load_blocking() {
   }
   const TraceSpan span(trace_.get(), TraceTrack::Phases, "load");
   MILLRACE_TRY(open_dataset());
-  MILLRACE_TRY(plan_run());
+  MILLRACE_TRY(plan_run_blocking());
   MILLRACE_TRY(allocate());
   MILLRACE_TRY(preload_blocking());
   // The capture has proved usable: from here on an earlier run in the folder gives way.
@@ -186,7 +190,10 @@ Result<void> Run::open_dataset() {
 }
 
 // Before anything large is allocated: what the run will take, and what it must do without.
-Result<void> Run::plan_run() {
+Result<void> Run::plan_run_blocking() {
+  start_distances_ = initial_distances(dataset_, options_);
+  MILLRACE_ASSIGN(start_instances_,
+                  start_instances_blocking(dataset_, options_, scale_, start_distances_));
   const Schedule schedule(options_, scale_, &edits_);
   const OutputPlan outputs = planned_outputs(options_, edits_, last_step_);
   PlanInputs inputs = {.options = options_,
@@ -194,6 +201,7 @@ Result<void> Run::plan_run() {
                        .train_views = train_views_,
                        .eval_views = test_views_,
                        .n_points = dataset_.points.count(),
+                       .start_instances = start_instances_,
                        .saves = outputs.saves,
                        .evals = outputs.evals};
   set_machine(&inputs, *device_);
@@ -212,13 +220,14 @@ Result<void> Run::allocate() {
   uint64_t n_rows = 0;
   {
     std::string cloud_note;
-    const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note);
+    const GaussianCloud cloud = initial_cloud(dataset_, options_, &cloud_note, start_distances_);
     if (!cloud_note.empty()) note(cloud_note);
     const uint64_t rows = std::max(plan_.row_capacity, cloud.count());
     state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), rows);
     n_rows = cloud.count();
   }
   dataset_.points = PointCloud();
+  start_distances_ = {};
   std::vector<CameraRecord> cameras;
   std::vector<FrameSize> all_sizes;
   for (const std::vector<View>* views : {&train_views_, &test_views_}) {
@@ -229,7 +238,8 @@ Result<void> Run::allocate() {
     }
   }
   state_->cameras = make_camera_table(*device_, cameras);
-  make_working_memory(*state_, all_sizes, first_instance_capacity(n_rows, options_));
+  make_working_memory(*state_, all_sizes,
+                      first_instance_capacity(n_rows, start_instances_, options_));
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));

@@ -27,12 +27,13 @@ uint64_t first_row_capacity(uint64_t n_rows, uint64_t max_cap) {
   return std::min(std::max(2 * n_rows, kFirstRows), std::max(max_cap, n_rows));
 }
 
-uint64_t expected_instances(uint64_t n_rows) {
-  return std::max(kFirstInstances, kInstancesPerRow * n_rows);
+// Gaussians shrink as they become many, so what a few large ones need at the start is not scaled.
+uint64_t expected_instances(uint64_t n_rows, uint64_t at_start) {
+  return std::max({kFirstInstances, kInstancesPerRow * n_rows, at_start + at_start / 8});
 }
 
-uint64_t first_instance_capacity(uint64_t n_rows, const TrainOptions& options) {
-  const uint64_t expected = expected_instances(n_rows);
+uint64_t first_instance_capacity(uint64_t n_rows, uint64_t at_start, const TrainOptions& options) {
+  const uint64_t expected = expected_instances(n_rows, at_start);
   if (options.instance_budget == 0) return expected;
   return std::min(expected, options.instance_budget / instance_bytes(/*with_gradients=*/true));
 }

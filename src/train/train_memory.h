@@ -12,10 +12,11 @@ namespace millrace {
 
 /// Rows that a model of `n_rows` begins with room for.
 uint64_t first_row_capacity(uint64_t n_rows, uint64_t max_cap);
-/// Instances that a model of `n_rows` is expected to need.
-uint64_t expected_instances(uint64_t n_rows);
+/// Instances that a model of `n_rows` is expected to need, if the run begins with `at_start` in a
+/// frame.
+uint64_t expected_instances(uint64_t n_rows, uint64_t at_start);
 /// Instances to begin with: those expected, within --instance-budget.
-uint64_t first_instance_capacity(uint64_t n_rows, const TrainOptions& options);
+uint64_t first_instance_capacity(uint64_t n_rows, uint64_t at_start, const TrainOptions& options);
 
 /// Device memory of the instance buffers of a step.
 uint64_t instance_room_bytes(uint64_t capacity, uint64_t n_tiles);
