@@ -36,8 +36,10 @@ TEST(CompressedPly, PacksItsWordsToTheBit) {
   EXPECT_EQ(bytes_at<float>(bytes, 40), 20);   // max_scale_y
   EXPECT_EQ(bytes_at<float>(bytes, 48), 0.5f);
   EXPECT_FLOAT_EQ(bytes_at<float>(bytes, 60), 0.5f + kShC0);
+  // Morton order: the third row lies between the others.
+  constexpr std::array<size_t, 3> kPlace = {0, 2, 1};
   const auto word = [&](size_t row, size_t k) {
-    return bytes_at<uint32_t>(bytes, 72 + 16 * row + 4 * k);
+    return bytes_at<uint32_t>(bytes, 72 + 16 * kPlace[row] + 4 * k);
   };
   EXPECT_EQ(word(0, 0), 0u);
   EXPECT_EQ(word(1, 0), ~0u);
