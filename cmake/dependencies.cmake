@@ -1,6 +1,7 @@
 # Which library each layer uses; docs/adr/0001 says why each is here.
 target_link_libraries(millrace_base PUBLIC TBB::tbb)
 target_link_libraries(millrace_data PUBLIC Eigen3::Eigen nlohmann_json::nlohmann_json PkgConfig::IMAGE_LIBS)
+target_link_libraries(millrace_formats PUBLIC PkgConfig::PACK_LIBS PkgConfig::IMAGE_LIBS)
 target_link_libraries(millrace_device PUBLIC spdlog::spdlog PRIVATE nlohmann_json::nlohmann_json)
 
 # What the binary was built from, for report.json and --version.

@@ -30,10 +30,11 @@ LAYERS = {
     "strategy": ("splat", "tensor"),
     "data": ("tensor",),
     "io": ("data", "tensor"),
-    "train": ("splat", "loss", "strategy", "data", "io"),
+    "formats": ("io",),
+    "train": ("splat", "loss", "strategy", "data", "io", "formats"),
     "synth": ("data", "io"),
     "bench": ("train", "io"),
-    "app": ("train", "synth", "bench", "io", "data"),
+    "app": ("train", "synth", "bench", "io", "data", "formats"),
 }
 
 # What of kernels/ is an interface (docs/adr/0002); the rest is for kernels and backends alone.

@@ -12,13 +12,15 @@
 namespace millrace {
 namespace {
 
-constexpr std::array<Command, 7> kCommands = {{
+constexpr std::array<Command, 8> kCommands = {{
     {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags,
      run_train},
     {"eval", "DATASET --model PLY [-o DIR] [flags]",
      "Scores a model on a capture's held-out views.", eval_flags, run_eval},
     {"render", "PLY --cameras cameras.json -o DIR [flags]", "Renders a model from given cameras.",
      render_flags, run_render},
+    {"convert", "IN OUT [--to FORMAT] [flags]", "Writes a model in another format.", convert_flags,
+     run_convert},
     {"devices", "", "Lists the devices of this machine, best first.", no_flags, run_devices},
     {"make-capture", "DIR [flags]", "Makes a synthetic capture with its ground truth.",
      make_capture_flags, run_make_capture},

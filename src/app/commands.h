@@ -9,6 +9,7 @@
 #include "app/console.h"
 #include "app/events.h"
 #include "base/result.h"
+#include "formats/model_file.h"
 #include "train/options.h"
 
 namespace millrace {
@@ -43,6 +44,7 @@ std::vector<Flag> no_flags();
 std::vector<Flag> make_capture_flags();
 std::vector<Flag> score_flags();
 std::vector<Flag> bench_flags();
+std::vector<Flag> convert_flags();
 
 // ---- What they do (commands_*.cpp)
 // ------------------------------------------------------------------
@@ -53,11 +55,14 @@ Result<int> run_render(Context& context, const ParsedArguments& arguments);
 Result<int> run_devices(Context& context, const ParsedArguments& arguments);
 Result<int> run_make_capture(Context& context, const ParsedArguments& arguments);
 Result<int> run_score(Context& context, const ParsedArguments& arguments);
+Result<int> run_convert(Context& context, const ParsedArguments& arguments);
 Result<int> run_bench(Context& context, const ParsedArguments& arguments);
 
 /// Exactly `names.size()` positional arguments. Error: Usage naming the missing or surplus one.
 Result<void> check_positionals(const ParsedArguments& arguments,
                                const std::vector<std::string>& names);
+/// --spz-version and --spz-sh-bits. Errors: Usage.
+Result<WriteOptions> write_options(const ParsedArguments& arguments);
 /// The settings of a configuration file (--config; its defaults without one), the flags given, and
 /// the dataset (positional, else --source, else the file's; may be empty). Errors: Usage.
 Result<TrainOptions> train_options(const ParsedArguments& arguments);

@@ -135,6 +135,14 @@ std::vector<Flag> render_flags() {
                switch_flag("png16", "--png16", "16 bits per channel")});
 }
 
+std::vector<Flag> convert_flags() {
+  return {value_flag("to", "--to", "the format, if OUT's name does not tell it", "FORMAT"),
+          value_flag("spz_version", "--spz-version", "version of SPZ files, 3 or 4", "N", "3"),
+          value_flag("spz_sh_bits", "--spz-sh-bits", "bits of SPZ's higher SH coefficients, 1 to 8",
+                     "N", "8"),
+          switch_flag("overwrite", "--overwrite", "replace an earlier file")};
+}
+
 std::vector<Flag> no_flags() { return {}; }
 
 std::vector<Flag> make_capture_flags() {

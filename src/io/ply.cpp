@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "io/cloud_check.h"
 #include "io/ply_body.h"
 #include "io/ply_header.h"
 
@@ -28,65 +29,8 @@ static_assert(std::endian::native == std::endian::little, "PLY is written as lit
 constexpr double kShC0 = 0.28209479177387814;  // the constant spherical harmonic, 1 / (2 sqrt(pi))
 constexpr float kOpaqueLogit = 20;             // sigmoid(20) rounds to 1 in float32
 constexpr float kFlatLogScale = -30;  // exp(-30) is far below float32's resolution of any scene
-constexpr size_t kNamedRows = 5;      // how many bad rows a message names
 
 // ---- writing ----
-
-// One array of a cloud: `width` floats per Gaussian.
-struct Field {
-  std::string_view name;
-  const std::vector<float>* values;
-  size_t width;
-};
-
-std::array<Field, 6> fields_of(const GaussianCloud& cloud) {
-  const size_t n_rest = 3 * static_cast<size_t>(sh_rest_count(cloud.sh_degree));
-  return {{{"means", &cloud.means, 3},
-           {"log_scales", &cloud.log_scales, 3},
-           {"rotations", &cloud.rotations, 4},
-           {"opacities", &cloud.opacities, 1},
-           {"sh0", &cloud.sh0, 3},
-           {"sh_rest", &cloud.sh_rest, n_rest}}};
-}
-
-Result<void> check_shapes(const fs::path& path, const GaussianCloud& cloud) {
-  if (cloud.sh_degree < 0 || cloud.sh_degree > 3) {
-    return Error{ErrorCode::Internal, fmt::format("cannot write {}: SH degree {} is not 0..3",
-                                                  path.string(), cloud.sh_degree)};
-  }
-  for (const Field& field : fields_of(cloud)) {
-    if (field.values->size() != cloud.count() * field.width) {
-      return Error{ErrorCode::Internal,
-                   fmt::format("cannot write {}: {} holds {} floats where {} Gaussians need {}",
-                               path.string(), field.name, field.values->size(), cloud.count(),
-                               cloud.count() * field.width)};
-    }
-  }
-  return {};
-}
-
-Result<void> check_finite(const fs::path& path, const GaussianCloud& cloud) {
-  uint64_t n_bad = 0;
-  std::string named;
-  for (uint64_t row = 0; row < cloud.count(); ++row) {
-    for (const Field& field : fields_of(cloud)) {
-      const auto begin = field.values->begin() + static_cast<ptrdiff_t>(row * field.width);
-      const auto bad = std::find_if(begin, begin + static_cast<ptrdiff_t>(field.width),
-                                    [](float v) { return !std::isfinite(v); });
-      if (bad == begin + static_cast<ptrdiff_t>(field.width)) continue;
-      if (++n_bad <= kNamedRows) {
-        named += fmt::format("{}row {} ({}[{}] = {})", named.empty() ? "" : ", ", row, field.name,
-                             bad - begin, *bad);
-      }
-      break;
-    }
-  }
-  if (n_bad == 0) return {};
-  return Error{
-      ErrorCode::Internal,
-      fmt::format("cannot write {}: {} of {} Gaussians hold non-finite values: {}{}", path.string(),
-                  n_bad, cloud.count(), named, n_bad > kNamedRows ? ", ..." : "")};
-}
 
 std::vector<std::string> property_names(size_t n_rest) {
   std::vector<std::string> names = {"x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"};
@@ -191,7 +135,7 @@ Result<GaussianColumns> find_gaussian_columns(const PlyElement& vertex, const st
   if (vertex.find("packed_position") >= 0) {
     return Error{ErrorCode::Dataset,
                  fmt::format("{} is a compressed PLY (it has packed_position), which is not read "
-                             "yet; convert it to a plain Gaussian PLY first",
+                             "here; `millrace convert` makes a plain one of it",
                              file)};
   }
   GaussianColumns columns;
@@ -243,19 +187,6 @@ void append_gaussian(const GaussianColumns& columns, std::span<const double> val
   }
 }
 
-Result<void> check_finite_input(const GaussianCloud& cloud, const std::string& file) {
-  for (const Field& field : fields_of(cloud)) {
-    const auto bad = std::find_if(field.values->begin(), field.values->end(),
-                                  [](float v) { return !std::isfinite(v); });
-    if (bad == field.values->end()) continue;
-    return Error{
-        ErrorCode::Dataset,
-        fmt::format("{}: row {} has a non-finite value ({}); remove such Gaussians first", file,
-                    static_cast<size_t>(bad - field.values->begin()) / field.width, field.name)};
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<GaussianPlyWriter> GaussianPlyWriter::create(const fs::path& path, uint64_t n_rows,
@@ -272,8 +203,7 @@ Result<GaussianPlyWriter> GaussianPlyWriter::create(const fs::path& path, uint64
 }
 
 Result<void> GaussianPlyWriter::add(const GaussianCloud& cloud) {
-  MILLRACE_TRY(check_shapes(path_, cloud));
-  MILLRACE_TRY(check_finite(path_, cloud));
+  MILLRACE_TRY(check_writable(cloud, path_));
   const size_t n_channel = static_cast<size_t>(sh_rest_count(cloud.sh_degree));
   constexpr size_t kRowsAtOnce = 4096;
   std::vector<float> rows;
@@ -309,8 +239,7 @@ Result<void> GaussianPlyWriter::finish() {
 }
 
 Result<void> write_gaussian_ply(const fs::path& path, const GaussianCloud& cloud) {
-  MILLRACE_TRY(check_shapes(path, cloud));
-  MILLRACE_TRY(check_finite(path, cloud));
+  MILLRACE_TRY(check_writable(cloud, path));
   MILLRACE_ASSIGN(GaussianPlyWriter writer,
                   GaussianPlyWriter::create(path, cloud.count(), cloud.sh_degree));
   MILLRACE_TRY(writer.add(cloud));
@@ -346,7 +275,7 @@ Result<GaussianCloud> read_gaussian_ply(const fs::path& path) {
     const double factor = columns.colors.factor(largest_color) / 255.0;
     for (float& value : cloud.sh0) value = static_cast<float>((value * factor - 0.5) / kShC0);
   }
-  MILLRACE_TRY(check_finite_input(cloud, file));
+  MILLRACE_TRY(check_finite_rows(cloud, file));
   return cloud;
 }
 

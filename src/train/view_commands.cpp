@@ -8,8 +8,8 @@
 #include <iterator>
 #include <set>
 
+#include "formats/model_file.h"
 #include "io/cameras_json.h"
-#include "io/ply.h"
 #include "train/evaluation.h"
 #include "train/open_device.h"
 #include "train/output.h"
@@ -40,8 +40,8 @@ double near_plane_of(const std::vector<NamedCamera>& cameras, const GaussianClou
   return std::max(kNearPlane * 0.1 * nearest, 1e-6);
 }
 
-Result<GaussianCloud> read_model(const std::string& file) {
-  MILLRACE_ASSIGN(GaussianCloud cloud, read_gaussian_ply(file));
+Result<GaussianCloud> read_any_model(const std::string& file) {
+  MILLRACE_ASSIGN(GaussianCloud cloud, read_model(file));
   if (cloud.count() > 0) return cloud;
   return Error{ErrorCode::Dataset, fmt::format("{} holds no Gaussians", file)};
 }
@@ -57,7 +57,7 @@ Result<void> refuse_earlier(const fs::path& file, bool overwrite) {
 }  // namespace
 
 Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserver& observer) {
-  MILLRACE_ASSIGN(const GaussianCloud cloud, read_model(options.model));
+  MILLRACE_ASSIGN(const GaussianCloud cloud, read_any_model(options.model));
   MILLRACE_ASSIGN(const Dataset dataset,
                   load_dataset(options.dataset, dataset_options(options.data)));
   OutputFolder folder;
@@ -121,7 +121,7 @@ Result<double> evaluate_initial_points(const std::string& dataset_path,
 }
 
 Result<RenderResult> render_model(const RenderOptions& options, const TrainObserver& observer) {
-  MILLRACE_ASSIGN(const GaussianCloud cloud, read_model(options.model));
+  MILLRACE_ASSIGN(const GaussianCloud cloud, read_any_model(options.model));
   MILLRACE_ASSIGN(const std::vector<NamedCamera> cameras, read_cameras_json(options.cameras));
   if (cameras.empty()) {
     return Error{ErrorCode::Dataset, fmt::format("{} lists no camera", options.cameras)};

@@ -1,0 +1,46 @@
+// millrace convert as users run it.
+#include <gtest/gtest.h>
+
+#include "app/process.h"
+#include "formats/model_file.h"
+#include "formats/random_model.h"
+#include "io/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+TEST(ConvertCommand, GoesFromEachFormatToEach) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> endings = {".ply", ".compressed.ply", ".splat", ".spz"};
+  ASSERT_TRUE(write_model(folder / "in.ply", random_model(50, 1), ModelFormat::Ply).ok());
+  for (const std::string& from : endings) {
+    const std::string model = (folder / ("from" + from)).string();
+    const Outcome made =
+        run_millrace({"convert", (folder / "in.ply").string(), model}, folder / "scratch");
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    for (const std::string& to : endings) {
+      const std::string out = (folder / ("to" + from + to)).string();
+      const Outcome outcome = run_millrace({"convert", model, out}, folder / "scratch");
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_NE(outcome.out.find("50 Gaussians"), std::string::npos) << outcome.out;
+      EXPECT_EQ(read_model(out).or_raise().count(), 50u);
+    }
+  }
+}
+
+TEST(ConvertCommand, RefusesWhatItCannotDoWithTheDocumentedCodes) {
+  const TemporaryFolder folder;
+  const std::string in = (folder / "in.ply").string();
+  ASSERT_TRUE(write_model(in, random_model(5, 0), ModelFormat::Ply).ok());
+  const auto code = [&](const std::vector<std::string>& words) {
+    return run_millrace(words, folder / "scratch").exit_code;
+  };
+  EXPECT_EQ(code({"convert", in, in}), 2);  // exists
+  EXPECT_EQ(code({"convert", in, (folder / "out.obj").string()}), 2);
+  EXPECT_EQ(code({"convert", in, (folder / "out.spz").string(), "--spz-version", "2"}), 2);
+  EXPECT_EQ(code({"convert", (folder / "absent.spz").string(), (folder / "o.ply").string()}), 3);
+  EXPECT_EQ(code({"convert", in, (folder / "o").string(), "--to", "spz"}), 0);
+}
+
+}  // namespace
+}  // namespace millrace
