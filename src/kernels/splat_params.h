@@ -36,7 +36,8 @@ constexpr uint64_t row_floats(uint64_t rows, uint32_t lanes) {
 // Rasteriser constants (TRAINING.md 2.1).
 // ---------------------------------------------------------------------------------------------
 constexpr uint32_t kTileSize = 16;
-constexpr float kDilation = 0.3f;  // px^2
+constexpr float kDilation = 0.3f;     // px^2
+constexpr float kMipDilation = 0.1f;  // the same with the mip filter
 constexpr float kAlphaMin = 1.0f / 255.0f;
 constexpr float kAlphaMax = 0.999f;
 constexpr float kTransmittanceMin = 1e-4f;
@@ -158,6 +159,7 @@ struct StepBlock {
 };
 static_assert(sizeof(StepBlock) == 320);
 constexpr uint32_t kModeRandomBackground = 1;
+constexpr uint32_t kModeMipFilter = 2;  // less dilation, and opacities make up for it
 
 /// The sticky gate (ARCHITECTURE.md section 4).
 struct Gate {

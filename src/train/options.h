@@ -72,6 +72,10 @@ struct TrainOptions {
   double sh_rest_divisor = 20;
   double opacity_reg = 0.01;
   double scale_reg = 0.04;
+  double scale_reg_power = -1;  // below 0: scale_reg stays as it is
+  double erank_reg = 0;
+  double dc_reg = 0;
+  double sh_rest_reg = 0;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -148,6 +152,11 @@ void visit_options(Options& o, Visit&& visit) {
   visit("sh_rest_divisor", o.sh_rest_divisor, "sh0_lr over the rate of the higher harmonics", "");
   visit("opacity_reg", o.opacity_reg, "weight of the mean opacity in the loss", "");
   visit("scale_reg", o.scale_reg, "weight of the mean scale in the loss", "");
+  visit("scale_reg_power", o.scale_reg_power,
+        "scale_reg falls as (p + 1) (1 - done)^p to 0 at the end; below 0: it stays", "");
+  visit("erank_reg", o.erank_reg, "weight against needles: -ln(effective rank - 1), the mean", "");
+  visit("dc_reg", o.dc_reg, "weight of the squares of base colours outside 0 to 1, their sum", "");
+  visit("sh_rest_reg", o.sh_rest_reg, "weight of the mean square of the higher harmonics", "");
   visit("noise_lr", o.noise_lr, "MCMC noise strength", "");
   visit("min_opacity", o.min_opacity, "MCMC: Gaussians at or below are dead", "");
   visit("refine_every", o.refine_every, "steps between refinements", "");

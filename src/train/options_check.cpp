@@ -109,6 +109,11 @@ void Ranges::check_rates() {
   positive("sh_rest_divisor", o.sh_rest_divisor);
   not_negative("opacity_reg", o.opacity_reg);
   not_negative("scale_reg", o.scale_reg);
+  require(std::isfinite(o.scale_reg_power) && o.scale_reg_power <= 100, "scale_reg_power",
+          "at most 100", o.scale_reg_power);
+  not_negative("erank_reg", o.erank_reg);
+  not_negative("dc_reg", o.dc_reg);
+  not_negative("sh_rest_reg", o.sh_rest_reg);
   not_negative("noise_lr", o.noise_lr);
   require(o.min_opacity >= 0 && o.min_opacity < 1, "min_opacity", "from 0 to below 1",
           o.min_opacity);

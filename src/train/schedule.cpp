@@ -9,6 +9,19 @@
 
 namespace millrace {
 
+namespace {
+
+// The weight of the mean scale: constant, or with the same mean over the run falling to 0
+// (TRAINING.md 4.7).
+double scale_reg_at(const TrainOptions& options, uint32_t step) {
+  const double p = options.scale_reg_power;
+  if (p < 0) return options.scale_reg;
+  const double left = std::max(0.0, 1.0 - (step + 1.0) / options.iterations);
+  return options.scale_reg * (p + 1) * std::pow(left, p);
+}
+
+}  // namespace
+
 bool Schedule::refines_after(uint32_t step) const {
   return step > options_.start_refine && step < options_.stop_refine && options_.refine_every > 0 &&
          step % options_.refine_every == 0;
@@ -85,7 +98,10 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.inv_sqrt_bias2 = static_cast<float>(1.0 / std::sqrt(bias2));
   block.ssim_weight = static_cast<float>(options_.lambda_dssim);
   block.opacity_reg = static_cast<float>(options_.opacity_reg);
-  block.scale_reg = static_cast<float>(options_.scale_reg / scale_.normaliser);
+  block.scale_reg = static_cast<float>(scale_reg_at(options_, step) / scale_.normaliser);
+  block.mrnf.erank_reg = static_cast<float>(options_.erank_reg);
+  block.mrnf.dc_reg = static_cast<float>(options_.dc_reg);
+  block.mrnf.sh_rest_reg = static_cast<float>(options_.sh_rest_reg);
   // Sigma eps w is in world units squared; dividing by the unit makes the step independent of it.
   block.noise_scale = static_cast<float>(means_rate * options_.noise_lr / scale_.normaliser);
   block.min_opacity = static_cast<float>(options_.min_opacity);

@@ -44,6 +44,10 @@ StepBlock block_of(const OracleStep& step, int max_sh_degree, int index) {
   block.ssim_weight = static_cast<float>(step.ssim_weight);
   block.opacity_reg = static_cast<float>(step.opacity_reg);
   block.scale_reg = static_cast<float>(step.scale_reg);
+  block.mrnf.erank_reg = static_cast<float>(step.erank_reg);
+  block.mrnf.dc_reg = static_cast<float>(step.dc_reg);
+  block.mrnf.sh_rest_reg = static_cast<float>(step.sh_rest_reg);
+  if (step.mip_filter) block.modes |= kModeMipFilter;
   return block;
 }
 

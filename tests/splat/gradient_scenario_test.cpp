@@ -4,6 +4,7 @@
 // Deliberately detached, and so absent from these scenes:
 // - a colour clamped at 0 or 4 passes the gradient that points inside (RecoversFromTheColourClamp);
 // - rows whose gradient is not finite keep their parameters;
+// - the mip filter's compensation of the opacity is taken for a constant (OfTheMipFilterAgrees);
 // - gradients are clamped to +-1e4, far above any here.
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
@@ -47,6 +48,10 @@ Scene gradient_scene(uint64_t seed) {
   scene.step.ssim_weight = 0.2;
   scene.step.opacity_reg = 0.01;
   scene.step.scale_reg = 0.01;
+  scene.step.erank_reg = 0.01;
+  scene.step.sh_rest_reg = 0.01;
+  scene.step.dc_reg = 1e-4;
+  for (size_t i = 0; i < scene.cloud.sh0.size(); i += 7) scene.cloud.sh0[i] += 2.5f;
   return scene;
 }
 
@@ -63,8 +68,7 @@ std::vector<double> evaluate(const Scene& scene, const OracleCloud& cloud) {
   double linear = 0;
   for (size_t i = 0; i < frame.image.size(); ++i) linear += scene.d_image[i] * frame.image[i];
   const double loss = oracle_loss(frame, scene.target, scene.step.ssim_weight);
-  return {linear, loss,
-          loss + oracle_regularisers(cloud, scene.step.opacity_reg, scene.step.scale_reg)};
+  return {linear, loss, loss + oracle_regularisers(cloud, scene.step)};
 }
 
 // Differences by kEntries entries of each group of each scene; rendering serves all three
@@ -179,7 +183,7 @@ TEST_F(Gradient, LossValueAgrees) {
   for (uint64_t seed : kSeeds) {
     const Scene s = gradient_scene(seed);
     OracleStep step = s.step;
-    step.opacity_reg = step.scale_reg = 0;
+    step.opacity_reg = step.scale_reg = step.erank_reg = step.sh_rest_reg = step.dc_reg = 0;
     EXPECT_NEAR(device_loss_gradients(*device_, s.cloud, s.camera, s.step, s.target).loss,
                 oracle_step_loss(s.cloud, s.camera, s.target, step), 1e-5);
   }
@@ -202,6 +206,43 @@ TEST_F(Gradient, IsZeroForInactiveShBandsAndCulledRows) {
     EXPECT_EQ(result.weights[row], 0);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(result.d_cloud.means[3 * row + i], 0);
     for (int i = 0; i < 4; ++i) EXPECT_EQ(result.d_cloud.rotations[4 * row + i], 0);
+  }
+}
+
+// Each opacity is compensated for the dilation, and the compensation counts as a constant.
+TEST_F(Gradient, OfTheMipFilterAgrees) {
+  Scene scene = gradient_scene(kSeeds[0]);
+  scene.step.mip_filter = true;
+  OracleCloud cloud = scene.cloud;
+  const std::vector<double> compensation =
+      oracle_compensation(cloud, scene.camera, scene.near_plane);
+  EXPECT_LT(*std::min_element(compensation.begin(), compensation.end()), 0.9);
+  const Functionals linear = [&](const OracleCloud& c) {
+    const OracleFrame frame = oracle_render(c, scene.camera, 3, scene.background, scene.near_plane,
+                                            {true, &compensation});
+    double sum = 0;
+    for (size_t i = 0; i < frame.image.size(); ++i) sum += scene.d_image[i] * frame.image[i];
+    return std::vector<double>{sum};
+  };
+  GaussianCloud analytic =
+      device_gradients(*device_, scene.cloud, scene.camera, scene.step, scene.d_image).d_cloud;
+  for (Group group : {Group::Means, Group::LogScales, Group::Opacities, Group::Sh0}) {
+    const size_t size = group_of(cloud, group).size();
+    std::vector<std::pair<size_t, Difference>> differences;
+    double largest = 0;
+    for (size_t i = 0; i < 30; ++i) {
+      const size_t entry = i * size / 30;
+      const Difference d = central_differences(cloud, group, entry, kStep, linear)[0];
+      if (!d.smooth(1e-3 * std::abs(d.value()))) continue;
+      differences.emplace_back(entry, d);
+      largest = std::max(largest, std::abs(d.value()));
+    }
+    EXPECT_GE(differences.size(), 25u) << to_string(group);
+    for (const auto& [entry, d] : differences) {
+      const double a = group_of(analytic, group)[entry], b = d.value();
+      EXPECT_LE(std::abs(a - b), 1e-3 * std::max({std::abs(a), std::abs(b), 1e-2 * largest}))
+          << to_string(group) << " entry " << entry << ": kernels " << a << ", differences " << b;
+    }
   }
 }
 

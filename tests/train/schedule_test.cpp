@@ -51,6 +51,33 @@ TEST(Schedule, TheMeansRateFallsByAHundredOver30000Steps) {
   EXPECT_NEAR(block_at(longer, 30000).rate_means, 1.6e-5 * 1.3 * 2.5, 1e-10);
 }
 
+TEST(Schedule, TheWeightOfTheScaleStaysOrFallsToNothing) {
+  TrainOptions options;
+  options.iterations = 100;
+  EXPECT_FLOAT_EQ(block_at(options, 99).scale_reg, 0.016f);
+  options.scale_reg_power = 0.4;
+  EXPECT_NEAR(block_at(options, 49).scale_reg, 0.016 * 1.4 * std::pow(0.5, 0.4), 1e-8);
+  EXPECT_EQ(block_at(options, 99).scale_reg, 0.0f);
+  double sum = 0;
+  for (uint32_t step = 0; step < 100; ++step) sum += block_at(options, step).scale_reg;
+  EXPECT_NEAR(sum / 100, 0.016, 5e-4) << "the mean is that of the constant weight";
+}
+
+TEST(Schedule, TheRegularisersAreOffUnlessAskedFor) {
+  TrainOptions options;
+  const MrnfStep off = block_at(options, 3).mrnf;
+  EXPECT_EQ(off.erank_reg, 0.0f);
+  EXPECT_EQ(off.dc_reg, 0.0f);
+  EXPECT_EQ(off.sh_rest_reg, 0.0f);
+  options.erank_reg = 0.1;
+  options.dc_reg = 0.2;
+  options.sh_rest_reg = 0.3;
+  const MrnfStep on = block_at(options, 3).mrnf;
+  EXPECT_EQ(on.erank_reg, 0.1f);
+  EXPECT_EQ(on.dc_reg, 0.2f);
+  EXPECT_EQ(on.sh_rest_reg, 0.3f);
+}
+
 TEST(Schedule, BiasCorrectionFollowsTheStep) {
   // 1 - 0.9^10 = 0.6513215599; 1 - 0.999^10 = 0.009955119790.
   const StepBlock block = block_at(TrainOptions(), 9);

@@ -1,7 +1,9 @@
 // From instance gradients back to the parameters of 32 rows (TRAINING.md 2.6), with two epilogues:
 // Adam in registers, or addition to a gradient buffer. Both use the same expressions, so both give
 // the same bits.
+#include "kernels/isa/crop.h"
 #include "kernels/isa/projection.h"
+#include "kernels/isa/regularisers.h"
 #include "kernels/isa/spherical_harmonics.h"
 
 namespace millrace::kernels::MILLRACE_ISA {
@@ -53,7 +55,7 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
   const int degree = static_cast<int>(args.step->sh_degree);
   const int n_rest = (degree + 1) * (degree + 1) - 1;
   const Rows rows = load_rows(group);
-  const Projection p = project_rows(rows, cam);
+  const Projection p = project_rows(rows, cam, (args.step->modes & kModeMipFilter) != 0);
   RowGradients out;
 
   // Colour: the clamp passes a gradient only where it points back inside.
@@ -140,7 +142,8 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
   out.geometry[kLaneRotation + 1] = s * (2.0f * x * dxx + y * dxy + z * dxz + w * drx - x * h);
   out.geometry[kLaneRotation + 2] = s * (2.0f * y * dyy + x * dxy + z * dyz + w * dry - y * h);
   out.geometry[kLaneRotation + 3] = s * (2.0f * z * dzz + x * dxz + y * dyz + w * drz - z * h);
-  out.geometry[kLaneOpacity] = d.opacity * rows.opacity * (1.0f - rows.opacity);
+  // The mip filter's compensation is taken for a constant: its own gradient is left out.
+  out.geometry[kLaneOpacity] = p.compensation * d.opacity * rows.opacity * (1.0f - rows.opacity);
   // A culled row may have produced anything above; it has no data gradient.
   for (vf& g : out.geometry) g = visible ? g : vf{};
   return out;
@@ -149,7 +152,7 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
 // One Adam update of one lane (Kingma and Ba 2015, algorithm 1); rows outside `keep` stay as they
 // are. The same lane of the next block, `ahead` floats on, is fetched meanwhile: the short runs of
 // each array are too many for the processor to foresee.
-void adam_lane(const GroupPointers& group, uint64_t index, uint64_t ahead, vf gradient, float rate,
+void adam_lane(const GroupPointers& group, uint64_t index, uint64_t ahead, vf gradient, vf rate,
                float inv_sqrt_bias2, const vi keep) {
   __builtin_prefetch(group.first_moment + index + ahead, 1);
   __builtin_prefetch(group.second_moment + index + ahead, 1);
@@ -173,19 +176,6 @@ float lane_rate(const StepBlock& step, uint32_t lane) {
   return step.rate_sh0;
 }
 
-// Adds the regularisers' gradients: opacity_reg mean(o) and scale_reg mean(s) over all live rows.
-void add_regularisers(const BackwardArgs& args, const float* group, vf* gradient) {
-  const StepBlock& step = *args.step;
-  const float n = static_cast<float>(args.rows);
-  const vf o = sigmoid(load(group + kLaneOpacity * kRowBlock));
-  gradient[kLaneOpacity] += step.opacity_reg / n * o * (1.0f - o);
-  for (uint32_t k = 0; k < 3; ++k) {
-    const vf raw = load(group + (kLaneScale + k) * kRowBlock);
-    const vf s = exp(min(raw, broadcast(kMaxRawScale)));
-    gradient[kLaneScale + k] += raw < kMaxRawScale ? step.scale_reg / (3.0f * n) * s : vf{};
-  }
-}
-
 vi live_rows(uint32_t first_row, uint32_t rows) {
   vi mask;
   for (int i = 0; i < kWidth; ++i) mask[i] = first_row + static_cast<uint32_t>(i) < rows ? -1 : 0;
@@ -205,7 +195,16 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
   const StepBlock& step = *args.step;
   const uint64_t base = static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
   const uint64_t rest_base = static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock + offset;
-  add_regularisers(args, args.geometry.value + base, gradient);
+  const float* row = args.geometry.value + base;
+  add_regularisers(step, static_cast<float>(args.rows), row, gradient);
+  // mean(c^2) over all stored coefficients. Written as one fma: both epilogues must round alike.
+  const float decay = 2.0f * step.mrnf.sh_rest_reg /
+                      (static_cast<float>(args.rows) * static_cast<float>(args.sh_rest_lanes));
+  const auto rest_gradient = [&](uint32_t lane) {
+    if (decay == 0.0f) return rest(lane);
+    return fma(broadcast(decay), load(args.sh_rest.value + rest_base + lane * kRowBlock),
+               rest(lane));
+  };
 
   constexpr uint64_t kNextGeometry = kGeometryLanes * kRowBlock;
   const uint64_t next_rest = uint64_t{args.sh_rest_lanes} * kRowBlock;
@@ -213,17 +212,24 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
   const vi live = live_rows(block * kRowBlock + offset, args.rows);
   vi keep = live;
   for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) keep &= finite(gradient[lane]);
-  for (uint32_t lane = 0; lane < n_lanes; ++lane) keep &= finite(rest(lane));
+  for (uint32_t lane = 0; lane < n_lanes; ++lane) keep &= finite(rest_gradient(lane));
+  const uint32_t n_skipped = count(live & ~keep);
 
+  // Rows outside the crop box take smaller steps, or none.
+  vf pace = broadcast(1.0f);
+  if (step.crop.enabled) {
+    pace = outside_crop(step.crop, load_mean(row)) ? broadcast(step.crop.rate_scale) : pace;
+    keep &= pace > 0.0f;
+  }
   for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
     adam_lane(args.geometry, base + lane * kRowBlock, kNextGeometry, gradient[lane],
-              lane_rate(step, lane), step.inv_sqrt_bias2, keep);
+              lane_rate(step, lane) * pace, step.inv_sqrt_bias2, keep);
   }
   for (uint32_t lane = 0; lane < n_lanes; ++lane) {
-    adam_lane(args.sh_rest, rest_base + lane * kRowBlock, next_rest, rest(lane), step.rate_sh_rest,
-              step.inv_sqrt_bias2, keep);
+    adam_lane(args.sh_rest, rest_base + lane * kRowBlock, next_rest, rest_gradient(lane),
+              step.rate_sh_rest * pace, step.inv_sqrt_bias2, keep);
   }
-  return count(live & ~keep);
+  return n_skipped;
 }
 
 vi visible_rows(const BackwardArgs& args, uint32_t first_row) {
