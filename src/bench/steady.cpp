@@ -95,6 +95,7 @@ Result<void> SteadyRun::load_blocking() {
   }
   const int sh_degree = std::min(cloud.sh_degree, static_cast<int>(options_.train.sh_degree));
   settings_ = steady_settings(options_, sh_degree);
+  settings_.mip_filter = settings_.mip_filter || cloud.mip_filter;
   MILLRACE_ASSIGN(device_, open_training_device(settings_.device, settings_.threads));
   report_.device = device_->info().id + ": " + device_->info().name;
   MILLRACE_ASSIGN(const Dataset dataset,

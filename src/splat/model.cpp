@@ -100,6 +100,7 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
   const uint64_t n = cloud.count();
   if (n == 0) raise({ErrorCode::Usage, "a model needs at least one Gaussian"});
   Model model = make_empty_model(device, n, max_sh_degree, row_capacity);
+  model.mip_filter = cloud.mip_filter;
   // Copies `count` values a row from `from` into the lanes that begin at `lane`.
   const auto copy_lanes = [n](std::vector<float>& blocks, uint32_t lanes, uint32_t lane,
                               const std::vector<float>& from, uint32_t stride, uint32_t count) {

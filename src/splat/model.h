@@ -22,6 +22,7 @@ struct ParameterGroup {
 struct Model {
   Device* device = nullptr;
   int max_sh_degree = 3;
+  bool mip_filter = false;  // of the cloud it was made from: how it is drawn for people
   uint64_t row_capacity = 0;
   ParameterGroup geometry;  // lanes: GeometryLane
   ParameterGroup sh_rest;   // lanes: 3 x sh_rest_count(max_sh_degree)

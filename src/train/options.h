@@ -60,6 +60,7 @@ struct TrainOptions {
   double init_opacity = 0.5;
   double init_scaling = 0.5;
   uint32_t morton_interval = 5000;
+  bool mip_filter = false;  // for renders of other sizes than the photographs'
 
   // Loss and optimiser. Rates are per step; means_lr is in units of the scene scale.
   double lambda_dssim = 0.2;
@@ -141,6 +142,9 @@ void visit_options(Options& o, Visit&& visit) {
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");
   visit("morton_interval", o.morton_interval, "steps between reorderings; 0 = never", "");
+  visit("mip_filter", o.mip_filter,
+        "less blur and opacities that make up for it, for renders of other sizes; marks the PLY",
+        "--antialiasing --antialiased");
   visit("lambda_dssim", o.lambda_dssim, "weight of 1 - SSIM against L1",
         "--ssim-weight --ssim-lambda");
   visit("means_lr", o.means_lr, "rate of the means, in scene scales", "");

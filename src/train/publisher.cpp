@@ -151,8 +151,9 @@ Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   }
   if (n > n_dropped) {
     const std::filesystem::path file = setup_.folder.ply(steps);
-    MILLRACE_ASSIGN(GaussianPlyWriter writer,
-                    GaussianPlyWriter::create(file, n - n_dropped, snapshot.max_sh_degree));
+    MILLRACE_ASSIGN(
+        GaussianPlyWriter writer,
+        GaussianPlyWriter::create(file, n - n_dropped, snapshot.max_sh_degree, setup_.mip_filter));
     MILLRACE_TRY(for_each_piece(
         [&](const GaussianCloud& cloud, uint64_t) -> Result<void> { return writer.add(cloud); }));
     MILLRACE_TRY(writer.finish());

@@ -43,6 +43,7 @@ GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
   std::vector<float> positions(3 * n);
   GaussianCloud cloud;
   cloud.sh_degree = static_cast<int>(options.sh_degree);
+  cloud.mip_filter = options.mip_filter;
   cloud.sh0.resize(3 * n);
   for (uint64_t i = 0; i < n; ++i) {
     const uint64_t from = i * available / n;

@@ -107,6 +107,7 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.min_opacity = static_cast<float>(options_.min_opacity);
   block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(max_cap(step), ~0u));
   block.modes = options_.bg_mode == "random" && !evaluates ? kModeRandomBackground : 0;
+  if (options_.mip_filter) block.modes |= kModeMipFilter;
   return block;
 }
 

@@ -249,7 +249,8 @@ Result<void> Run::preload_blocking() {
                                                    .background = options_.bg_color,
                                                    .decode_delay_ms = options_.test_decode_delay_ms,
                                                    .last_step = last_step_,
-                                                   .most_waiting_bytes = plan_.most_waiting_bytes},
+                                                   .most_waiting_bytes = plan_.most_waiting_bytes,
+                                                   .mip_filter = options_.mip_filter},
                                   *device_, observer_);
   runner_ =
       std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes_, &edits_);

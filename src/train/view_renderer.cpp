@@ -50,6 +50,7 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
     block.transaction = kViewTransaction;
     block.epoch = before.as<Control>().gate.epoch;
     block.sh_degree = sh_degree;
+    if (model_.mip_filter) block.modes |= kModeMipFilter;
     std::copy(background.begin(), background.end(), block.background);
     const Tensor step = upload_step_block(device, block);
     render_forward({model_, cameras, step, workspace_, size, 0, with_depth_, background_image});

@@ -63,6 +63,15 @@ TEST(Schedule, TheWeightOfTheScaleStaysOrFallsToNothing) {
   EXPECT_NEAR(sum / 100, 0.016, 5e-4) << "the mean is that of the constant weight";
 }
 
+TEST(Schedule, TheMipFilterHoldsForEveryTransaction) {
+  TrainOptions options;
+  options.mip_filter = true;
+  options.bg_mode = "random";
+  EXPECT_EQ(block_at(options, 5).modes, kModeMipFilter | kModeRandomBackground);
+  const Schedule schedule(options, kScale);
+  EXPECT_EQ(schedule.block(transaction_id(5, TransactionKind::Eval), 0, 0).modes, kModeMipFilter);
+}
+
 TEST(Schedule, TheRegularisersAreOffUnlessAskedFor) {
   TrainOptions options;
   const MrnfStep off = block_at(options, 3).mrnf;
