@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::array<Command, 7> kCommands = {{
+constexpr std::array<Command, 8> kCommands = {{
     {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags,
      run_train},
     {"eval", "DATASET --model PLY [-o DIR] [flags]",
@@ -26,6 +26,8 @@ constexpr std::array<Command, 7> kCommands = {{
      run_score},
     {"bench", "DATASET [train flags] [--a FLAGS] [--b FLAGS] [-o DIR]",
      "Compares the speed of two configurations, devices or binaries.", bench_flags, run_bench},
+    {"apply-crop", "PLY --crop-box BOX -o PLY", "Removes what is outside a box from a model.",
+     apply_crop_flags, run_apply_crop},
 }};
 
 }  // namespace

@@ -43,6 +43,7 @@ std::vector<Flag> no_flags();
 std::vector<Flag> make_capture_flags();
 std::vector<Flag> score_flags();
 std::vector<Flag> bench_flags();
+std::vector<Flag> apply_crop_flags();
 
 // ---- What they do (commands_*.cpp)
 // ------------------------------------------------------------------
@@ -54,6 +55,7 @@ Result<int> run_devices(Context& context, const ParsedArguments& arguments);
 Result<int> run_make_capture(Context& context, const ParsedArguments& arguments);
 Result<int> run_score(Context& context, const ParsedArguments& arguments);
 Result<int> run_bench(Context& context, const ParsedArguments& arguments);
+Result<int> run_apply_crop(Context& context, const ParsedArguments& arguments);
 
 /// Exactly `names.size()` positional arguments. Error: Usage naming the missing or surplus one.
 Result<void> check_positionals(const ParsedArguments& arguments,

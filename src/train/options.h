@@ -78,6 +78,11 @@ struct TrainOptions {
   double dc_reg = 0;
   double sh_rest_reg = 0;
 
+  // The crop box: what is outside is learned at a lower weight.
+  std::string crop_box;  // a file, or six numbers; empty: none
+  double crop_box_loss_weight = 0.1;
+  double crop_box_lr_scale = 0.1;
+
   // MCMC.
   double noise_lr = 5e5;
   double min_opacity = 0.005;
@@ -161,6 +166,10 @@ void visit_options(Options& o, Visit&& visit) {
   visit("erank_reg", o.erank_reg, "weight against needles: -ln(effective rank - 1), the mean", "");
   visit("dc_reg", o.dc_reg, "weight of the squares of base colours outside 0 to 1, their sum", "");
   visit("sh_rest_reg", o.sh_rest_reg, "weight of the mean square of the higher harmonics", "");
+  visit("crop_box", o.crop_box, "region of interest: a JSON file, or min,max as x,y,z,x,y,z", "");
+  visit("crop_box_loss_weight", o.crop_box_loss_weight, "weight of pixels that miss the box", "");
+  visit("crop_box_lr_scale", o.crop_box_lr_scale,
+        "factor of the steps of Gaussians outside the box; 0 = they stay as they are", "");
   visit("noise_lr", o.noise_lr, "MCMC noise strength", "");
   visit("min_opacity", o.min_opacity, "MCMC: Gaussians at or below are dead", "");
   visit("refine_every", o.refine_every, "steps between refinements", "");

@@ -118,6 +118,8 @@ void Ranges::check_rates() {
   require(o.min_opacity >= 0 && o.min_opacity < 1, "min_opacity", "from 0 to below 1",
           o.min_opacity);
   at_least_1("refine_every", o.refine_every);
+  share("crop_box_loss_weight", o.crop_box_loss_weight);
+  share("crop_box_lr_scale", o.crop_box_lr_scale);
 }
 
 void Ranges::check_tests() {

@@ -143,9 +143,7 @@ Result<void> Run::save_trace() {
 }
 
 Result<void> Run::load_blocking() {
-  if (!options_.commands.empty()) {
-    MILLRACE_ASSIGN(edits_, EditLog::read(options_.commands, options_.iterations));
-  }
+  MILLRACE_ASSIGN(edits_, EditLog::of_settings(options_));
   last_step_ = options_.iterations;
   for (const Edit& edit : edits_.edits()) {
     if (edit.stop) last_step_ = std::min(last_step_, edit.step);

@@ -259,6 +259,8 @@ TEST(CheckedOptions, EachRangeNamesItsFlag) {
       {"erank_reg", "-1"},
       {"dc_reg", "-1"},
       {"sh_rest_reg", "-1"},
+      {"crop_box_loss_weight", "1.5"},
+      {"crop_box_lr_scale", "-0.1"},
       {"noise_lr", "-1"},
       {"min_opacity", "1"},
       {"refine_every", "0"},
