@@ -47,6 +47,7 @@ StepBlock block_of(const OracleStep& step, int max_sh_degree, int index) {
   block.mrnf.erank_reg = static_cast<float>(step.erank_reg);
   block.mrnf.dc_reg = static_cast<float>(step.dc_reg);
   block.mrnf.sh_rest_reg = static_cast<float>(step.sh_rest_reg);
+  block.crop = step.crop;
   if (step.mip_filter) block.modes |= kModeMipFilter;
   return block;
 }

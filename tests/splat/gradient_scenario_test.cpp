@@ -291,6 +291,36 @@ TEST_F(Gradient, EpiloguesGiveEqualBits) {
   EXPECT_NE(fused.cloud.sh_rest, s.cloud.sh_rest);
 }
 
+TEST_F(Gradient, RowsOutsideTheCropBoxCrawlOrStay) {
+  Scene s = gradient_scene(kSeeds[1]);
+  s.step.crop.enabled = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    s.step.crop.world_to_box[5 * axis] = 1;
+    s.step.crop.min[axis] = -100;
+    s.step.crop.max[axis] = axis == 0 ? 0 : 100;
+  }
+  for (const float rate : {0.0f, 0.1f}) {
+    s.step.crop.rate_scale = rate;
+    for (const Epilogue epilogue : {Epilogue::FusedAdam, Epilogue::GradientBuffer}) {
+      const auto slow = device_train(*device_, s.cloud, s.camera, s.step, s.target, 1, epilogue);
+      OracleStep plain = s.step;
+      plain.crop = {};
+      const auto full = device_train(*device_, s.cloud, s.camera, plain, s.target, 1, epilogue);
+      size_t n_outside = 0;
+      for (size_t i = 0; i < s.cloud.opacities.size(); ++i) {
+        const bool outside = s.cloud.means[3 * i] > 0;
+        n_outside += outside;
+        const float whole = full.cloud.opacities[i] - s.cloud.opacities[i];
+        const float moved = slow.cloud.opacities[i] - s.cloud.opacities[i];
+        EXPECT_NEAR(moved, outside ? rate * whole : whole, 1e-6) << i;
+        EXPECT_EQ(slow.first_moment.opacities[i] == 0, outside && rate == 0) << i;
+      }
+      EXPECT_GT(n_outside, 10u);
+      EXPECT_LT(n_outside, s.cloud.opacities.size() - 10);
+    }
+  }
+}
+
 // GPUs sum a row of many instances by a tree, which bands cut up.
 bool sums_in_slot_order(const Device& device) {
   const std::string& id = device.info().id;

@@ -10,6 +10,7 @@
 
 #include "base/gaussian_cloud.h"
 #include "data/dataset.h"
+#include "kernels/splat_params.h"
 
 namespace millrace::test {
 
@@ -75,6 +76,7 @@ struct OracleStep {
   double dc_reg = 0;       // of the sum over rows of the mean square by which sh0 is outside
   double sh_rest_reg = 0;  // of the mean square of all stored coefficients of the rest
   bool mip_filter = false;
+  CropStep crop = {};  // of device_train() alone
 };
 double oracle_regularisers(const OracleCloud& cloud, const OracleStep& step);
 double oracle_step_loss(const OracleCloud& cloud, const Camera& camera,
