@@ -22,7 +22,7 @@ TrainOptions unusual_options() {
     } else if constexpr (std::is_same_v<T, std::string>) {
       member = std::string("value of ") + key;
     } else if constexpr (std::is_same_v<T, double>) {
-      member = member * 1.1 + 0.1;
+      member = member * 1.2 + 0.1;
     } else if constexpr (std::is_arithmetic_v<T>) {
       member += 3;
     }
