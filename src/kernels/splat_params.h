@@ -259,6 +259,7 @@ struct FrameParams {
 static_assert(sizeof(FrameParams) == 48);
 constexpr uint32_t kFrameHasBackground = 1;  // a background image
 constexpr uint32_t kFrameHasErrorMap = 2;
+constexpr uint32_t kFrameHasAlphaGradient = 8;  // of the frame's opacity
 
 struct DecideParams {
   uint64_t capacity;  // instances
@@ -274,8 +275,29 @@ struct ReopenParams {
 
 struct LossParams {
   uint32_t width, height;
-  uint64_t reserved;
+  uint32_t inputs;  // kLoss...: what is bound that need not be, and what is asked for
+  uint32_t reserved;
 };
+constexpr uint32_t kLossHasWeight = 1;      // of each pixel; else those far enough from the border
+constexpr uint32_t kLossHasRaw = 2;         // SSIM's contrast and structure are of another image
+constexpr uint32_t kLossRawGradient = 4;    // with kLossHasRaw: the gradient to that other image
+constexpr uint32_t kLossHasMask = 8;        // of the photograph
+constexpr uint32_t kLossHasStructure = 16;  // ridge map of the photograph
+constexpr uint32_t kLossHasEdges = 32;      // the edge loss counts
+constexpr uint32_t kLossHasPenalty = 64;    // the opacity penalty counts
+
+/// What the loss of a step sums up, on the device.
+struct LossTotals {
+  float base;         // sum of the pixels' weights without structure: the loss's denominator
+  float weight;       // sum of the pixels' weights
+  float edge_weight;  // sum of the weights of the edge loss
+  float edge;         // the edge loss, weighted
+  float penalty;      // the opacity penalty, weighted
+  float reserved[3];
+};
+static_assert(sizeof(LossTotals) == 32);
+constexpr float kStructureMax = 4.0f;    // a ridge map's most
+constexpr float kStructureUnit = 63.0f;  // it is stored as round(kStructureUnit S) in a byte
 
 struct BackwardParams {
   uint32_t sh_rest_lanes;

@@ -35,7 +35,9 @@ FrameParams frame_params(const FrameContext& frame) {
   params.sh_rest_lanes = frame.model.sh_rest.lanes;
   params.write_depth = frame.with_depth ? 1 : 0;
   params.n_bands = frame.n_bands;
-  params.inputs = frame.background ? kFrameHasBackground : 0;
+  if (frame.background) params.inputs |= kFrameHasBackground;
+  if (frame.with_error_map) params.inputs |= kFrameHasErrorMap;
+  if (frame.with_alpha_gradient) params.inputs |= kFrameHasAlphaGradient;
   return params;
 }
 
@@ -75,6 +77,7 @@ void blend_backward(const FrameContext& frame, const FrameParams& params) {
           read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
           read(background_of(frame)), read(instances.bands), read(pixels.transmittance),
           read(pixels.last), read(pixels.d_image), read(pixels.error_map),
+          read(frame.with_alpha_gradient ? pixels.d_alpha : pixels.error_map),
           write(instances.gradients), update(instances.carry)},
          params);
 }

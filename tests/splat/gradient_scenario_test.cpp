@@ -28,20 +28,24 @@ constexpr uint32_t kGaussians = 80;
 constexpr size_t kEntries = 75;  // per group and scene
 constexpr double kStep = 3e-6;
 
-enum Functional { kLinear, kLoss, kStepLoss };
+enum Functional { kLinear, kLoss, kStepLoss, kOpacity };
 
 struct Scene : TestScene {
   std::vector<uint8_t> target;
   std::vector<float> d_image;  // weights of the linear functional
+  std::vector<float> d_alpha;  // [H,W] and of the opacity's
   OracleStep step;
 };
 
 Scene gradient_scene(uint64_t seed) {
-  Scene scene{test_scene(kGaussians, seed), {}, {}, {}};
+  Scene scene{test_scene(kGaussians, seed), {}, {}, {}, {}};
   append_culled_rows(scene.cloud, scene.camera, scene.near_plane);
   scene.target = test_target(scene.camera.width, scene.camera.height, seed);
   for (uint32_t i = 0; i < scene.target.size(); ++i) {
     scene.d_image.push_back(static_cast<float>(2 * test_uniform(seed, i, 99) - 1));
+  }
+  for (uint32_t i = 0; i < scene.target.size() / 3; ++i) {
+    scene.d_alpha.push_back(static_cast<float>(4 * test_uniform(seed, i, 98) - 2));
   }
   scene.step.background = scene.background;
   scene.step.near_plane = scene.near_plane;
@@ -67,12 +71,13 @@ std::vector<double> evaluate(const Scene& scene, const OracleCloud& cloud) {
                                           scene.step.background, scene.step.near_plane);
   double linear = 0;
   for (size_t i = 0; i < frame.image.size(); ++i) linear += scene.d_image[i] * frame.image[i];
+  double opacity = linear;
+  for (size_t i = 0; i < frame.alpha.size(); ++i) opacity += scene.d_alpha[i] * frame.alpha[i];
   const double loss = oracle_loss(frame, scene.target, scene.step.ssim_weight);
-  return {linear, loss, loss + oracle_regularisers(cloud, scene.step)};
+  return {linear, loss, loss + oracle_regularisers(cloud, scene.step), opacity};
 }
 
-// Differences by kEntries entries of each group of each scene; rendering serves all three
-// functionals.
+// Differences by kEntries entries of each group of each scene; rendering serves all functionals.
 const std::vector<Measured>& measured() {
   static const std::vector<Measured> all = [] {
     std::vector<Measured> out;
@@ -151,6 +156,16 @@ TEST_F(Gradient, OfALinearFunctionOfTheImageAgrees) {
     analytic.push_back(device_gradients(*device_, s.cloud, s.camera, s.step, s.d_image).d_cloud);
   }
   expect_gradients(kLinear, analytic);
+}
+
+TEST_F(Gradient, OfTheFramesOpacityAgrees) {
+  std::vector<GaussianCloud> analytic;
+  for (uint64_t seed : kSeeds) {
+    const Scene s = gradient_scene(seed);
+    analytic.push_back(
+        device_gradients(*device_, s.cloud, s.camera, s.step, s.d_image, s.d_alpha).d_cloud);
+  }
+  expect_gradients(kOpacity, analytic);
 }
 
 TEST_F(Gradient, OfTheLossAgrees) {
