@@ -32,7 +32,8 @@ class RunInSmall {
         settings_(settings),
         options_(inputs.options),
         device_(inputs.stages_in_its_pool ? inputs.staging_bytes : 0),
-        targets_(inputs.train_views, settings.image_cache_bytes) {
+        targets_(inputs.train_views, settings.image_cache_bytes,
+                 pixel_needs(inputs.options).structure) {
     options_.max_cap = settings.max_cap;
     options_.instance_budget = settings.instance_budget;
   }
@@ -66,7 +67,7 @@ class RunInSmall {
     Tensor step;
   };
   std::deque<Queued> queued_;
-  std::deque<Tensor> pinned_;  // targets of frames in flight, and of refused ones to be repeated
+  std::deque<Target> pinned_;  // targets of frames in flight, and of refused ones to be repeated
   RunSizes out_;
 };
 
@@ -120,7 +121,7 @@ void RunInSmall::begin() {
     }
   }
   state_.cameras = make_camera_table(device_, std::vector<CameraRecord>(sizes_.size()));
-  make_working_memory(state_, sizes_, first_instance_capacity(n, options_));
+  make_working_memory(state_, sizes_, first_instance_capacity(n, options_), pixel_needs(options_));
   pixels_.reset(new uint8_t[uint64_t{3} * largest_.width * largest_.height]);
   if (!options_.bg_image.empty()) state_.background = BackgroundImages::sized(device_, sizes_);
 }

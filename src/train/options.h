@@ -77,6 +77,10 @@ struct TrainOptions {
   double erank_reg = 0;
   double dc_reg = 0;
   double sh_rest_reg = 0;
+  double thin_structure_weight = 0;     // 0: thin structures count as all else
+  double densify_structure_weight = 0;  // the same where Gaussians are added
+  double gradient_loss_weight = 0;      // of the edge loss; 0: none
+  uint32_t gradient_loss_start = 2000;
 
   // The crop box: what is outside is learned at a lower weight.
   std::string crop_box;  // a file, or six numbers; empty: none
@@ -166,6 +170,14 @@ void visit_options(Options& o, Visit&& visit) {
   visit("erank_reg", o.erank_reg, "weight against needles: -ln(effective rank - 1), the mean", "");
   visit("dc_reg", o.dc_reg, "weight of the squares of base colours outside 0 to 1, their sum", "");
   visit("sh_rest_reg", o.sh_rest_reg, "weight of the mean square of the higher harmonics", "");
+  visit("thin_structure_weight", o.thin_structure_weight,
+        "how much more thin structures of a photograph count in the loss, 0 to 4; 0 = off", "");
+  visit("densify_structure_weight", o.densify_structure_weight,
+        "how much more errors at thin structures count where Gaussians are added, 0 to 4", "");
+  visit("gradient_loss_weight", o.gradient_loss_weight,
+        "weight of the difference of edges in the loss, 0 to 8; 0 = off", "");
+  visit("gradient_loss_start", o.gradient_loss_start, "the edges' difference counts from here on",
+        "");
   visit("crop_box", o.crop_box, "region of interest: a JSON file, or min,max as x,y,z,x,y,z", "");
   visit("crop_box_loss_weight", o.crop_box_loss_weight, "weight of pixels that miss the box", "");
   visit("crop_box_lr_scale", o.crop_box_lr_scale,

@@ -114,6 +114,12 @@ void Ranges::check_rates() {
   not_negative("erank_reg", o.erank_reg);
   not_negative("dc_reg", o.dc_reg);
   not_negative("sh_rest_reg", o.sh_rest_reg);
+  const auto up_to = [&](const char* key, double most, double value) {
+    require(value >= 0 && value <= most, key, fmt::format("from 0 to {}", most), value);
+  };
+  up_to("thin_structure_weight", 4, o.thin_structure_weight);
+  up_to("densify_structure_weight", 4, o.densify_structure_weight);
+  up_to("gradient_loss_weight", 8, o.gradient_loss_weight);
   not_negative("noise_lr", o.noise_lr);
   require(o.min_opacity >= 0 && o.min_opacity < 1, "min_opacity", "from 0 to below 1",
           o.min_opacity);
@@ -161,7 +167,7 @@ Result<TrainOptions> checked_options(const TrainOptions& options) {
   TrainOptions o = options;
   if (o.steps_scaler == 1) return o;
   for (uint32_t* steps : {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every,
-                          &o.sh_degree_interval, &o.morton_interval}) {
+                          &o.sh_degree_interval, &o.morton_interval, &o.gradient_loss_start}) {
     MILLRACE_ASSIGN(*steps, scaled(*steps, o.steps_scaler));
   }
   for (std::vector<uint32_t>* list : {&o.eval_steps, &o.save_steps}) {

@@ -236,9 +236,9 @@ void Runner::note_queued(const Pending& pending, Point point) {
 }
 
 // The target of a step that was refused: it may have given way to others since.
-Tensor Runner::pinned_target(uint64_t transaction) {
+Target Runner::pinned_target(uint64_t transaction) {
   for (Pending& refused : refused_) {
-    if (refused.transaction == transaction) return std::exchange(refused.target, Tensor());
+    if (refused.transaction == transaction) return std::exchange(refused.target, Target());
   }
   return {};
 }

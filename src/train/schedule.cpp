@@ -105,6 +105,11 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   const auto crop_box = edits_ ? edits_->crop_box(step) : std::nullopt;
   if (crop_box) block.crop = crop_step(*crop_box, options_.crop_box_lr_scale);
   block.loss.outside_weight = static_cast<float>(options_.crop_box_loss_weight);
+  block.loss.structure_weight = static_cast<float>(options_.thin_structure_weight);
+  block.loss.densify_structure_weight = static_cast<float>(options_.densify_structure_weight);
+  if (step >= options_.gradient_loss_start) {
+    block.loss.edge_weight = static_cast<float>(options_.gradient_loss_weight);
+  }
   // Sigma eps w is in world units squared; dividing by the unit makes the step independent of it.
   block.noise_scale = static_cast<float>(means_rate * options_.noise_lr / scale_.normaliser);
   block.min_opacity = static_cast<float>(options_.min_opacity);

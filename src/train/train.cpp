@@ -227,7 +227,8 @@ Result<void> Run::allocate() {
     }
   }
   state_->cameras = make_camera_table(*device_, cameras);
-  make_working_memory(*state_, all_sizes, first_instance_capacity(n_rows, options_));
+  make_working_memory(*state_, all_sizes, first_instance_capacity(n_rows, options_),
+                      pixel_needs(options_));
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
@@ -239,8 +240,9 @@ Result<void> Run::preload_blocking() {
   ImageLoaderOptions loader;
   loader.background = options_.bg_color;
   loader.artificial_delay_ms = options_.test_decode_delay_ms;
-  photographs_ = std::make_unique<Photographs>(*device_, train_views_, loader,
-                                               options_.image_cache_bytes, plan_.n_ahead);
+  photographs_ =
+      std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes,
+                                    plan_.n_ahead, pixel_needs(options_).structure);
   publisher_ =
       std::make_unique<Publisher>(Publisher::Setup{.folder = folder_,
                                                    .eval_views = test_views_,

@@ -43,13 +43,23 @@ uint64_t instance_room_bytes(uint64_t capacity, uint64_t n_tiles) {
   return device.memory().reserved_bytes;
 }
 
+PixelNeeds pixel_needs(const TrainOptions& options) {
+  PixelNeeds needs;
+  needs.gradients = true;
+  // A crop box may come by an edit of any step.
+  const bool crops = !options.crop_box.empty() || !options.commands.empty();
+  needs.structure = options.thin_structure_weight > 0;
+  needs.weights = needs.structure || (crops && options.crop_box_loss_weight < 1);
+  needs.edge_loss = options.gradient_loss_weight > 0;
+  return needs;
+}
+
 void make_working_memory(TrainState& state, const std::vector<FrameSize>& sizes,
-                         uint64_t n_instances) {
+                         uint64_t n_instances, const PixelNeeds& needs) {
   Device& device = *state.model.device;
   Workspace& workspace = state.workspace;
   workspace.rows = make_row_buffers(device, state.model.row_capacity);
-  workspace.pixels =
-      make_pixel_buffers(device, sizes, /*with_gradients=*/true, /*with_depth=*/false);
+  workspace.pixels = make_pixel_buffers(device, sizes, needs);
   workspace.instances = make_instance_buffers(device, n_instances, workspace.pixels.n_tiles,
                                               /*with_gradients=*/true);
   state.refinement = make_mcmc_scratch(state.model);

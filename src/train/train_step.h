@@ -6,6 +6,7 @@
 #include "strategy/mcmc.h"
 #include "train/background_image.h"
 #include "train/schedule.h"
+#include "train/target_cache.h"
 
 namespace millrace {
 
@@ -21,7 +22,7 @@ struct TrainState {
 /// The inputs of one step or evaluated view, pinned by the caller until it was accepted.
 struct StepInputs {
   Tensor step;    // step block
-  Tensor target;  // [3,H,W] U8; an evaluation has none
+  Target target;  // an evaluation has none
   FrameSize size;
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all there is room for
   uint32_t n_bands = 1;   // passes over parts of the frame

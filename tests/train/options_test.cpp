@@ -261,6 +261,9 @@ TEST(CheckedOptions, EachRangeNamesItsFlag) {
       {"sh_rest_reg", "-1"},
       {"crop_box_loss_weight", "1.5"},
       {"crop_box_lr_scale", "-0.1"},
+      {"thin_structure_weight", "4.1"},
+      {"densify_structure_weight", "-1"},
+      {"gradient_loss_weight", "9"},
       {"noise_lr", "-1"},
       {"min_opacity", "1"},
       {"refine_every", "0"},
@@ -300,6 +303,7 @@ TEST(CheckedOptions, TheScalerMultipliesEveryStepCount) {
   EXPECT_EQ(o.refine_every, 5u);
   EXPECT_EQ(o.sh_degree_interval, 50u);
   EXPECT_EQ(o.morton_interval, 251u);
+  EXPECT_EQ(o.gradient_loss_start, 100u);
   EXPECT_EQ(o.eval_steps, (std::vector<uint32_t>{351, 1}));  // never 0: that step would not come
   EXPECT_EQ(o.save_steps, (std::vector<uint32_t>{1503}));
   EXPECT_EQ(o.steps_scaler, 0.0501);  // the rate of the means needs it

@@ -7,6 +7,7 @@
 
 #include "train/open_device.h"
 #include "train/scene.h"
+#include "train/train_memory.h"
 
 namespace millrace::test {
 
@@ -30,7 +31,7 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   cameras.insert(cameras.end(), eval_cameras.begin(), eval_cameras.end());
   state.cameras = make_camera_table(device, cameras);
   state.workspace.rows = make_row_buffers(device, state.model.row_capacity);
-  state.workspace.pixels = make_pixel_buffers(device, sizes, true, false);
+  state.workspace.pixels = make_pixel_buffers(device, sizes, pixel_needs(options));
   state.workspace.instances = make_instance_buffers(
       device, room.instances ? room.instances : 1u << 18, state.workspace.pixels.n_tiles, true);
   state.refinement = make_mcmc_scratch(state.model);
@@ -39,7 +40,9 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   }
   ImageLoaderOptions loader;
   loader.artificial_delay_ms = options.test_decode_delay_ms;
-  photographs = std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes);
+  photographs =
+      std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes,
+                                    Photographs::kMostAhead, pixel_needs(options).structure);
   photographs->preload_blocking({0}, {}).or_raise();
   runner = std::make_unique<Runner>(device, options, scale, state, *photographs, sizes, &edits);
 }

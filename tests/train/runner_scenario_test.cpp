@@ -101,6 +101,23 @@ TEST(Replay, RandomBackgroundsGiveTheSameState) {
   EXPECT_EQ(cut.hash_blocking(), hash);
 }
 
+TEST(Replay, StructureAndEdgesGiveTheSameState) {
+  TrainOptions options = tiny_options(kSteps);
+  options.thin_structure_weight = 0.5;
+  options.gradient_loss_weight = 1.8;
+  options.gradient_loss_start = 20;
+  RunnerBench roomy(options);
+  ASSERT_TRUE(roomy.run_blocking(kSteps).ok());
+  const std::string hash = roomy.hash_blocking();
+  EXPECT_NE(hash, reference_hash());
+  options.test_capacity_random = 0.2;
+  options.image_cache_bytes = 1;  // ridge maps are made again and again
+  RunnerBench cut(options);
+  ASSERT_TRUE(cut.run_blocking(kSteps).ok());
+  EXPECT_GT(cut.runner->replays(), 0u);
+  EXPECT_EQ(cut.hash_blocking(), hash);
+}
+
 // A background, and a crop box for a while.
 void add_early_edits(RunnerBench& bench) {
   const CropBox box = crop_box_of_setting("-0.5,-0.5,-0.5,0.5,0.5,0.5").or_raise();

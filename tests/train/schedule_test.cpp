@@ -41,6 +41,19 @@ TEST(Schedule, TheFirstStepHasTheRatesOfTheAnchors) {
   EXPECT_EQ(block.modes, 0u);
 }
 
+TEST(Schedule, TheEdgesCountFromTheirStartOnAndStructureAlways) {
+  TrainOptions options;
+  EXPECT_EQ(block_at(options, 5000).loss.edge_weight, 0.0f);
+  EXPECT_EQ(block_at(options, 5000).loss.structure_weight, 0.0f);
+  options.thin_structure_weight = 0.5;
+  options.densify_structure_weight = 1;
+  options.gradient_loss_weight = 1.8;
+  EXPECT_EQ(block_at(options, 1999).loss.edge_weight, 0.0f);
+  EXPECT_EQ(block_at(options, 2000).loss.edge_weight, 1.8f);
+  EXPECT_EQ(block_at(options, 0).loss.structure_weight, 0.5f);
+  EXPECT_EQ(block_at(options, 0).loss.densify_structure_weight, 1.0f);
+}
+
 TEST(Schedule, TheMeansRateFallsByAHundredOver30000Steps) {
   // Far from the start, bias correction is 1.
   EXPECT_NEAR(block_at(TrainOptions(), 30000).rate_means, 1.6e-6 * 1.3 * 2.5, 1e-11);
