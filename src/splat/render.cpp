@@ -209,13 +209,16 @@ void backward_with_adam(const FrameContext& frame) {
   BackwardParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
   params.fused_adam = 1;
-  // No statistics are kept yet: MCMC needs none. The error map stands in for the unused binding.
+  const bool keeps = model.statistics.defined();
+  params.statistics = keeps ? kStatisticsOn : 0;
   launch(*model.device, KernelId::project_backward, frame.workspace.rows.capacity,
          {read(frame.step), read(frame.cameras), update(model.control), read(source.n_records),
           read(source.first_record), read(source.records), update(model.geometry.value),
           update(model.geometry.first_moment), update(model.geometry.second_moment),
           update(model.sh_rest.value), update(model.sh_rest.first_moment),
-          update(model.sh_rest.second_moment), update(frame.workspace.pixels.error_map)},
+          update(model.sh_rest.second_moment),
+          // The error map stands in where no statistics are kept.
+          update(keeps ? model.statistics : frame.workspace.pixels.error_map)},
          params);
 }
 

@@ -63,7 +63,10 @@ struct BackwardArgs {
   GroupPointers geometry, sh_rest;
   float* d_geometry;  // accumulate form: gradients are added here and nothing else is written
   float* d_sh_rest;
-  float* statistics;  // [N,2] sum of weights, largest weighted error; or null
+  uint32_t live;       // rows that hold a Gaussian
+  float* statistics;   // [ceil(N/32), kStatisticLanes, 32] or null
+  bool records_edges;  // d_depth of the records is an edge sum
+  SceneBounds bounds;  // read where the step block says kMrnfOn
 };
 
 struct PhotometricArgs {

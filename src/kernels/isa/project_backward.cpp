@@ -153,14 +153,16 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
 // are. The same lane of the next block, `ahead` floats on, is fetched meanwhile: the short runs of
 // each array are too many for the processor to foresee.
 void adam_lane(const GroupPointers& group, uint64_t index, uint64_t ahead, vf gradient, vf rate,
-               float inv_sqrt_bias2, const vi keep) {
+               float inv_sqrt_bias2, const vi keep, const vf* push = nullptr) {
   __builtin_prefetch(group.first_moment + index + ahead, 1);
   __builtin_prefetch(group.second_moment + index + ahead, 1);
   __builtin_prefetch(group.value + index + ahead, 1);
   const vf g = min(max(gradient, broadcast(-kGradientClamp)), broadcast(kGradientClamp));
   const vf m0 = load(group.first_moment + index), v0 = load(group.second_moment + index);
   const vf p0 = load(group.value + index);
-  const vf m = kBeta1 * m0 + (1.0f - kBeta1) * g;
+  // A push goes into the first moment alone, in units of the second's root.
+  const vf pushed = push ? g + *push * (sqrt(v0) * inv_sqrt_bias2 + kEpsilon) : g;
+  const vf m = kBeta1 * m0 + (1.0f - kBeta1) * pushed;
   const vf v = kBeta2 * v0 + (1.0f - kBeta2) * (g * g);
   const vf p = p0 - rate * m / (sqrt(v) * inv_sqrt_bias2 + kEpsilon);
   store(group.first_moment + index, keep ? m : m0);
@@ -174,6 +176,41 @@ float lane_rate(const StepBlock& step, uint32_t lane) {
   if (lane < kLaneOpacity) return step.rate_rotations;
   if (lane < kLaneSh0) return step.rate_opacities;
   return step.rate_sh0;
+}
+
+// By how much MRNF's rate of the means is larger: the scene's median size, and for rows outside the
+// cameras' hull their own size over the median one (TRAINING.md 1.4).
+vf means_factor(const BackwardArgs& args, const float* group) {
+  const SceneBounds& bounds = args.bounds;
+  const vf size = broadcast(bounds.median_size);
+  const float limit = args.step->mrnf.far_rate_limit;
+  if (!(limit > 1.0f) || !(bounds.hull_radius > 0) || !(bounds.median_extent > 0)) return size;
+  vf distance2 = {};
+  for (uint32_t k = 0; k < 3; ++k) {
+    const vf d = load(group + (kLaneMean + k) * kRowBlock) - bounds.hull_centre[k];
+    distance2 += d * d;
+  }
+  const vf log_extent =
+      (load(group + kLaneScale * kRowBlock) + load(group + (kLaneScale + 1) * kRowBlock) +
+       load(group + (kLaneScale + 2) * kRowBlock)) *
+      (1.0f / 3.0f);
+  const vf ratio = exp(min(log_extent, broadcast(kMaxRawScale))) / bounds.median_extent;
+  const vi is_far = distance2 > 4.0f * bounds.hull_radius * bounds.hull_radius;
+  return size * (is_far ? min(max(ratio, broadcast(1.0f)), broadcast(limit)) : broadcast(1.0f));
+}
+
+// What draws the scales of rows that were too large on the screen down, in units of the second
+// moment's root: penalty log2(share / limit) (TRAINING.md 3.4).
+vf scale_push(const BackwardArgs& args, const float* statistics) {
+  const MrnfStep& mrnf = args.step->mrnf;
+  const vf share = load(statistics + kStatShare * kRowBlock);
+  float push[kWidth];
+  for (int i = 0; i < kWidth; ++i) {
+    push[i] = share[i] > mrnf.screen_share_limit
+                  ? mrnf.screen_share_penalty * __builtin_log2f(share[i] / mrnf.screen_share_limit)
+                  : 0.0f;
+  }
+  return load(push);
 }
 
 vi live_rows(uint32_t first_row, uint32_t rows) {
@@ -196,10 +233,10 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
   const uint64_t base = static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
   const uint64_t rest_base = static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock + offset;
   const float* row = args.geometry.value + base;
-  add_regularisers(step, static_cast<float>(args.rows), row, gradient);
+  add_regularisers(step, static_cast<float>(args.live), row, gradient);
   // mean(c^2) over all stored coefficients. Written as one fma: both epilogues must round alike.
   const float decay = 2.0f * step.mrnf.sh_rest_reg /
-                      (static_cast<float>(args.rows) * static_cast<float>(args.sh_rest_lanes));
+                      (static_cast<float>(args.live) * static_cast<float>(args.sh_rest_lanes));
   const auto rest_gradient = [&](uint32_t lane) {
     if (decay == 0.0f) return rest(lane);
     return fma(broadcast(decay), load(args.sh_rest.value + rest_base + lane * kRowBlock),
@@ -221,9 +258,20 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
     pace = outside_crop(step.crop, load_mean(row)) ? broadcast(step.crop.rate_scale) : pace;
     keep &= pace > 0.0f;
   }
+  vf means_rate = broadcast(step.rate_means), push = {};
+  const float limit = step.mrnf.screen_share_limit;
+  const bool pushes = args.statistics && limit > 0 && limit < 1;
+  if (step.mrnf.modes & kMrnfOn) means_rate *= means_factor(args, row);
+  if (pushes) {
+    push =
+        scale_push(args, args.statistics +
+                             static_cast<uint64_t>(block) * kStatisticLanes * kRowBlock + offset);
+  }
   for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
-    adam_lane(args.geometry, base + lane * kRowBlock, kNextGeometry, gradient[lane],
-              lane_rate(step, lane) * pace, step.inv_sqrt_bias2, keep);
+    const vf rate = lane < kLaneScale ? means_rate : broadcast(lane_rate(step, lane));
+    const bool is_scale = lane >= kLaneScale && lane < kLaneRotation;
+    adam_lane(args.geometry, base + lane * kRowBlock, kNextGeometry, gradient[lane], rate * pace,
+              step.inv_sqrt_bias2, keep, pushes && is_scale ? &push : nullptr);
   }
   for (uint32_t lane = 0; lane < n_lanes; ++lane) {
     adam_lane(args.sh_rest, rest_base + lane * kRowBlock, next_rest, rest_gradient(lane),
@@ -240,6 +288,36 @@ vi visible_rows(const BackwardArgs& args, uint32_t first_row) {
   return mask;
 }
 
+// Of the screen, how much each row covers: r / (max(d, r) + sqrt(max(d^2 - r^2, 0))) with r the
+// radius at which the Gaussian fades and d its distance (TRAINING.md 2.2).
+vf screen_share(const Rows& rows, const CameraRecord& cam) {
+  const vf largest = max(rows.scale[0], max(rows.scale[1], rows.scale[2]));
+  const vf visible = max(rows.opacity * 255.0f, broadcast(1.0f));
+  vf log_visible = {};
+  for (int i = 0; i < kWidth; ++i) log_visible[i] = __builtin_logf(visible[i]);
+  const vf r2 = largest * largest * (2.0f * log_visible);
+  const vf r = sqrt(r2);
+  const Vec3 v = {rows.mean.x - cam.centre[0], rows.mean.y - cam.centre[1],
+                  rows.mean.z - cam.centre[2]};
+  const vf d2 = dot(v, v), d = sqrt(d2);
+  const vf below = max(d, r) + sqrt(max(d2 - r2, vf{}));
+  return below > 0.0f ? r / below : vf{};
+}
+
+// What one view adds to the window's statistics of kWidth rows; `shares` as the step began.
+void add_statistics(float* lanes, const ScreenGradients& d, vf edges, vf shares, vi visible) {
+  const auto update = [&](uint32_t lane, auto merge) {
+    float* place = lanes + lane * kRowBlock;
+    const vf old = load(place);
+    const vf merged = merge(old);
+    store(place, visible & finite(merged) ? merged : old);
+  };
+  update(kStatWeight, [&](vf old) { return old + d.weight; });
+  update(kStatError, [&](vf old) { return max(d.weight_error, old); });
+  update(kStatEdge, [&](vf old) { return old + edges; });
+  update(kStatShare, [&](vf old) { return max(shares, old); });
+}
+
 }  // namespace
 
 uint32_t backward_adam_block(const BackwardArgs& args, uint32_t block) {
@@ -250,20 +328,20 @@ uint32_t backward_adam_block(const BackwardArgs& args, uint32_t block) {
     const uint32_t first_row = block * kRowBlock + offset;
     if (first_row >= args.rows) break;
     const vi visible = visible_rows(args, first_row);
-    const ScreenGradients d = sum_instances(args, first_row);
+    ScreenGradients d = sum_instances(args, first_row);
+    const vf edges = args.records_edges ? d.depth : vf{};
+    if (args.records_edges) d.depth = vf{};
     const float* group =
         args.geometry.value + static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
+    const vf shares = args.statistics ? screen_share(load_rows(group), *args.camera) : vf{};
     RowGradients g = row_gradients(args, group, sh_rest + offset, visible, d);
     skipped += apply_adam(args, block, offset, g.geometry, [&](uint32_t lane) {
       return visible ? g.basis[lane / 3] * g.color[lane % 3] : vf{};
     });
     if (!args.statistics) continue;
-    for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
-      if (!visible[i]) continue;
-      float* row = args.statistics + 2 * static_cast<uint64_t>(first_row + i);
-      row[0] += d.weight[i];
-      row[1] = row[1] > d.weight_error[i] ? row[1] : d.weight_error[i];
-    }
+    add_statistics(
+        args.statistics + static_cast<uint64_t>(block) * kStatisticLanes * kRowBlock + offset, d,
+        edges, shares, visible);
   }
   return skipped;
 }
