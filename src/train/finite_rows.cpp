@@ -31,4 +31,14 @@ uint64_t drop_non_finite_rows(GaussianCloud& cloud) {
   return n - keep_rows(cloud, keep);
 }
 
+uint64_t drop_free_rows(GaussianCloud& cloud) {
+  const uint64_t n = cloud.count();
+  std::vector<bool> keep(n);
+  for (uint64_t row = 0; row < n; ++row) {
+    const float* q = cloud.rotations.data() + 4 * row;
+    keep[row] = q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0;
+  }
+  return n - keep_rows(cloud, keep);
+}
+
 }  // namespace millrace

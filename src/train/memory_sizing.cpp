@@ -108,6 +108,7 @@ void RunInSmall::begin() {
       settings_.rows_at_once ? out_.n_rows : first_row_capacity(n, settings_.max_cap);
   const auto degree = static_cast<int>(options_.sh_degree);
   state_.model = make_empty_model(device_, n, degree, out_.row_capacity);
+  prepare_strategy(state_.model, options_, n);
   out_.device_start_bytes = device_.memory().reserved_bytes;
   out_.start_bytes = initial_cloud_bytes(n, degree) + model_start_bytes(n, degree);
   std::set<std::pair<uint32_t, uint32_t>> different;
@@ -157,7 +158,7 @@ void RunInSmall::frame(bool trains) {
 
 void RunInSmall::refine() {
   const Tensor step = upload_step_block(device_, StepBlock());
-  refine_transaction(state_, step);
+  refine_transaction(state_, step, inputs_.schedule.is_mrnf());
 }
 
 // Rows as refinements make them, and instances for them; then bands, if there is less room.
@@ -243,7 +244,8 @@ uint64_t most_rows(const PlanInputs& inputs, uint64_t max_cap) {
   uint64_t rows = std::min(inputs.n_points, max_cap);
   for (uint32_t step = 0; step < std::min(options.iterations, options.stop_refine); ++step) {
     if (!inputs.schedule.refines_after(step)) continue;
-    rows = mcmc_row_bound(rows, std::min(max_cap, inputs.schedule.max_cap(step)));
+    const uint64_t cap = std::min(max_cap, inputs.schedule.max_cap(step));
+    rows = inputs.schedule.row_bound_after(step, rows, cap);
   }
   return rows;
 }

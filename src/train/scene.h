@@ -10,6 +10,7 @@
 #include "kernels/splat_params.h"
 #include "splat/workspace.h"
 #include "train/options.h"
+#include "train/train_step.h"
 
 namespace millrace {
 
@@ -19,6 +20,11 @@ constexpr double kNearPlane = 0.01;
 
 CameraRecord make_camera_record(const Camera& camera, double near_plane);
 FrameSize frame_size(const Camera& camera);
+
+/// What the strategy of `state` measures before the first step: MRNF's bounds, with a hull around
+/// the training cameras (TRAINING.md 3.4).
+void begin_strategy(TrainState& state, const std::vector<View>& train_views,
+                    const SceneScale& scale);
 
 /// The Gaussians that training begins with: one per point, or `max_cap` of them drawn evenly if
 /// there are more

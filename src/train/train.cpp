@@ -22,6 +22,7 @@
 #include "train/scene.h"
 #include "train/state_hash.h"
 #include "train/step_windows.h"
+#include "train/strategy_options.h"
 #include "train/train_memory.h"
 #include "train/trainer.h"
 
@@ -215,6 +216,7 @@ Result<void> Run::allocate() {
     const uint64_t rows = std::max(plan_.row_capacity, cloud.count());
     state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), rows);
     n_rows = cloud.count();
+    prepare_strategy(state_->model, options_, n_rows);
   }
   dataset_.points = PointCloud();
   std::vector<CameraRecord> cameras;
@@ -229,6 +231,7 @@ Result<void> Run::allocate() {
   state_->cameras = make_camera_table(*device_, cameras);
   make_working_memory(*state_, all_sizes, first_instance_capacity(n_rows, options_),
                       pixel_needs(options_));
+  begin_strategy(*state_, train_views_, scale_);
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
@@ -373,7 +376,7 @@ Result<void> Run::finish_blocking() {
 
   summary_.output = folder_.root;
   summary_.report = folder_.report();
-  summary_.gaussians = control.counts.rows;
+  summary_.gaussians = control.counts.rows - control.counts.free;
   summary_.replays = runner_->replays();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   summary_.psnr = report.has_psnr ? eval.psnr : nan;
@@ -396,7 +399,7 @@ Result<void> Run::finish_blocking() {
 Result<TrainSummary> train(const TrainOptions& options, const TrainObserver& observer,
                            const std::atomic<bool>& stop) {
   MILLRACE_ASSIGN(const TrainOptions checked, checked_options(options));
-  Run run(options, checked, observer, stop);
+  Run run(resolved_options(options), checked, observer, stop);
   return run.run_blocking();
 }
 

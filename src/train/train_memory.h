@@ -27,6 +27,9 @@ PixelNeeds pixel_needs(const TrainOptions& options);
 void make_working_memory(TrainState& state, const std::vector<FrameSize>& sizes,
                          uint64_t n_instances, const PixelNeeds& needs);
 
+/// Has the model keep what `options.strategy` needs to know of its rows. `n_rows`: how many it has.
+void prepare_strategy(Model& model, const TrainOptions& options, uint64_t n_rows);
+
 /// Makes room for `rows` rows, twice what there was (within `max_cap`) or more; nothing if they
 /// fit. Waits (reason Resize) if old and new room together would pass the device's limit.
 Result<void> grow_row_room_blocking(TrainState& state, uint64_t rows, uint64_t max_cap);

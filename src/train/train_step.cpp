@@ -61,13 +61,21 @@ void train_step(TrainState& state, const StepInputs& in) {
 
   // Commit. Behind a closed gate these three write nothing, so a replay starts from intact state.
   backward_with_adam(frame);
-  mcmc_noise(state.model, in.step);
+  if (state.model.statistics.defined()) {
+    mrnf_noise(state.model, in.step);
+  } else {
+    mcmc_noise(state.model, in.step);
+  }
   commit(state.model, in.step, CommitMode::Step);
 }
 
-void refine_transaction(TrainState& state, const Tensor& step) {
+void refine_transaction(TrainState& state, const Tensor& step, bool measures) {
   decide(state.model, step, /*check_rows=*/true);
-  mcmc_refine(state.model, step, state.refinement);
+  if (state.model.statistics.defined()) {
+    mrnf_refine(state.model, step, state.workspace.rows.row_ids, measures);
+  } else {
+    mcmc_refine(state.model, step, state.refinement);
+  }
   commit(state.model, step, CommitMode::Refine);
 }
 

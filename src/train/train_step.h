@@ -4,6 +4,7 @@
 #include "data/scene_scale.h"
 #include "splat/render.h"
 #include "strategy/mcmc.h"
+#include "strategy/mrnf.h"
 #include "train/background_image.h"
 #include "train/schedule.h"
 #include "train/target_cache.h"
@@ -15,7 +16,7 @@ struct TrainState {
   Model model;
   Tensor cameras;  // camera table of the training views
   Workspace workspace;
-  McmcScratch refinement;
+  McmcScratch refinement;  // MCMC's
   BackgroundImages background;
 };
 
@@ -32,8 +33,9 @@ struct StepInputs {
 /// its capacity the gate closes and none of this changes anything that lasts.
 void train_step(TrainState& state, const StepInputs& inputs);
 
-/// Records the densification that follows a step.
-void refine_transaction(TrainState& state, const Tensor& step);
+/// Records the densification that follows a step. `measures`: MRNF's bounds too, as the step block
+/// says.
+void refine_transaction(TrainState& state, const Tensor& step, bool measures = false);
 /// Records a Morton reordering.
 void reorder_transaction(TrainState& state, const Tensor& step);
 /// Records the rendering of one view; the ticket brings the image, [3,H,W] F32. It is garbage if

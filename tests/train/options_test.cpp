@@ -286,9 +286,8 @@ TEST(CheckedOptions, EachRangeNamesItsFlag) {
 
 TEST(CheckedOptions, AnUnknownStrategySaysWhatThereIs) {
   TrainOptions options;
-  options.strategy = "mrnf";
-  EXPECT_EQ(check_error(options),
-            "--strategy must be mcmc, the one strategy there is so far, not 'mrnf'");
+  options.strategy = "none-such";
+  EXPECT_EQ(check_error(options), "--strategy must be mcmc or mrnf, not 'none-such'");
 }
 
 TEST(CheckedOptions, TheScalerMultipliesEveryStepCount) {

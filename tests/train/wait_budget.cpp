@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "train/run_meter.h"
 #include "train/runner_bench.h"
+#include "train/strategy_options.h"
 
 namespace millrace::test {
 namespace {
@@ -64,7 +65,8 @@ std::vector<Preset> all_presets() {
 
 TrainOptions options_of(const Preset& preset) {
   TrainOptions options = tiny_options(1000);
-  options.strategy = preset.at("strategy");
+  use_strategy(options, preset.at("strategy"));
+  set_short_stages(options);
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
   if (preset.at("crop_box").get<bool>()) options.crop_box = "-1,-1,-1,1,1,1";
