@@ -4,7 +4,7 @@ set(MILLRACE_CUDA_CODE "arch=compute_90,code=sm_90;arch=compute_75,code=compute_
     "nvcc -gencode values that the CUDA kernels are compiled for")
 # Modules whose float arithmetic is not contracted: two entry points must agree to the bit (tile counts and emission;
 # the two epilogues of the projection's backward pass).
-set(MILLRACE_EXACT_KERNELS project project_backward mcmc instances bands)
+set(MILLRACE_EXACT_KERNELS project project_backward mcmc mrnf mrnf_bounds instances bands)
 find_program(SLANGC slangc PATHS ${CMAKE_SOURCE_DIR}/.tools/slang NO_DEFAULT_PATH)
 find_program(SLANGC slangc)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "train/option_values.h"
+#include "train/strategy_options.h"
 #include "train/trainer.h"
 
 namespace millrace {
@@ -28,6 +29,8 @@ constexpr std::array<Command, 8> kCommands = {{
      run_score},
     {"bench", "DATASET [train flags] [--a FLAGS] [--b FLAGS] [-o DIR]",
      "Compares the speed of two configurations, devices or binaries.", bench_flags, run_bench},
+    {"apply-crop", "PLY --crop-box BOX -o PLY", "Removes what is outside a box from a model.",
+     apply_crop_flags, run_apply_crop},
 }};
 
 }  // namespace
@@ -58,9 +61,11 @@ Result<TrainOptions> train_options(const ParsedArguments& arguments) {
   visit_options(options, [&](const char* key, auto&, const char*, const char*) {
     if (arguments.has(key)) keys.emplace_back(key);
   });
+  if (arguments.has("strategy")) use_strategy(options, arguments.text("strategy"));
   for (const std::string& key : keys) {
     MILLRACE_TRY(set_option(options, key, arguments.values.at(key)));
   }
+  options.strategy = canonical_strategy(options.strategy);
   if (!arguments.positionals.empty()) {
     MILLRACE_TRY(check_positionals(arguments, {"DATASET"}));
     options.dataset = arguments.positionals.front();

@@ -45,6 +45,7 @@ std::vector<Flag> make_capture_flags();
 std::vector<Flag> score_flags();
 std::vector<Flag> bench_flags();
 std::vector<Flag> convert_flags();
+std::vector<Flag> apply_crop_flags();
 
 // ---- What they do (commands_*.cpp)
 // ------------------------------------------------------------------
@@ -57,6 +58,7 @@ Result<int> run_make_capture(Context& context, const ParsedArguments& arguments)
 Result<int> run_score(Context& context, const ParsedArguments& arguments);
 Result<int> run_convert(Context& context, const ParsedArguments& arguments);
 Result<int> run_bench(Context& context, const ParsedArguments& arguments);
+Result<int> run_apply_crop(Context& context, const ParsedArguments& arguments);
 
 /// Exactly `names.size()` positional arguments. Error: Usage naming the missing or surplus one.
 Result<void> check_positionals(const ParsedArguments& arguments,

@@ -1,4 +1,4 @@
-// millrace devices, make-capture and score.
+// millrace devices, make-capture, apply-crop and score.
 #include <fmt/format.h>
 
 #include <optional>
@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "io/metrics.h"
 #include "synth/make_capture.h"
+#include "train/apply_crop.h"
 #include "train/option_values.h"
 
 namespace millrace {
@@ -128,6 +129,25 @@ Result<int> run_make_capture(Context& context, const ParsedArguments& arguments)
                {"points", report.n_points},          {"mean_color_psnr", report.mean_color_psnr},
                {"initial_points_psnr", points_psnr}, {"seconds", report.seconds}};
   context.events.emit("done", done);
+  return 0;
+}
+
+Result<int> run_apply_crop(Context& context, const ParsedArguments& arguments) {
+  MILLRACE_TRY(check_positionals(arguments, {"PLY"}));
+  ApplyCropOptions options;
+  options.model = arguments.positionals[0];
+  options.crop_box = arguments.text("crop_box");
+  options.output = arguments.text("output");
+  options.overwrite = arguments.is_on("overwrite");
+  if (options.crop_box.empty()) return Error{ErrorCode::Usage, "--crop-box BOX is missing"};
+  if (options.output.empty()) return Error{ErrorCode::Usage, "-o PLY is missing"};
+  MILLRACE_ASSIGN(const ApplyCropResult result, apply_crop(options));
+  context.console.result(
+      fmt::format("{} Gaussians kept, {} removed: {}", with_thousands(result.n_kept),
+                  with_thousands(result.n_removed), absolute_text(options.output)));
+  context.events.emit("done", {{"kept", result.n_kept},
+                               {"removed", result.n_removed},
+                               {"output", absolute_text(options.output)}});
   return 0;
 }
 

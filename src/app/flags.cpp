@@ -14,6 +14,7 @@ namespace {
 const char* value_name(std::string_view key, const std::string&) {
   if (key == "output" || key == "images") return "DIR";
   if (key == "device") return "ID";
+  if (key == "crop_box") return "BOX";
   if (key == "trace" || key == "commands") return "FILE";
   return "NAME";
 }
@@ -183,6 +184,14 @@ std::vector<Flag> bench_flags() {
                   "time steps of a model of N Gaussians instead, without refinement", "N"),
        value_flag("init", "--init", "the model of --steady; its Gaussians are repeated", "PLY")},
       std::move(flags));
+}
+
+std::vector<Flag> apply_crop_flags() {
+  std::vector<Flag> flags = setting_flags({"overwrite", "crop_box"});
+  for (Flag& flag : flags) {
+    if (flag.key == "overwrite") flag.help = "replace the output file";
+  }
+  return with(std::move(flags), {value_flag("output", "--output -o", "the model to write", "PLY")});
 }
 
 std::vector<Flag> score_flags() { return {switch_flag("json", "--json", "print JSON")}; }

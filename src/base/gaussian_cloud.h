@@ -12,6 +12,7 @@ constexpr int sh_rest_count(int degree) { return (degree + 1) * (degree + 1) - 1
 /// N Gaussians. All arrays are row-major with one row per Gaussian.
 struct GaussianCloud {
   int sh_degree = 3;
+  bool mip_filter = false;        // trained with the mip filter, and to be drawn with it
   std::vector<float> means;       // [N,3] world units
   std::vector<float> log_scales;  // [N,3] natural log of the standard deviation in world units
   std::vector<float> rotations;   // [N,4] quaternion w,x,y,z, not necessarily unit

@@ -19,6 +19,9 @@ enum class RandomPurpose : uint32_t {
   TestCapacity = 7,
   TensorOp = 8,
   Synthetic = 9,
+  MrnfNoise = 16,
+  MrnfReplace = 17,
+  MrnfGrow = 18,
 };
 
 /// Four independent 32-bit words for one (seed, step, purpose, row, lane).

@@ -16,6 +16,8 @@
 #include "train/photographs.h"
 #include "train/runner.h"
 #include "train/scene.h"
+#include "train/strategy_options.h"
+#include "train/train_memory.h"
 
 namespace millrace {
 namespace {
@@ -94,7 +96,8 @@ Result<void> SteadyRun::load_blocking() {
     return Error{ErrorCode::Dataset, fmt::format("{} holds no Gaussians", options_.model)};
   }
   const int sh_degree = std::min(cloud.sh_degree, static_cast<int>(options_.train.sh_degree));
-  settings_ = steady_settings(options_, sh_degree);
+  settings_ = resolved_options(steady_settings(options_, sh_degree));
+  settings_.mip_filter = settings_.mip_filter || cloud.mip_filter;
   MILLRACE_ASSIGN(device_, open_training_device(settings_.device, settings_.threads));
   report_.device = device_->info().id + ": " + device_->info().name;
   MILLRACE_ASSIGN(const Dataset dataset,
@@ -113,17 +116,19 @@ Result<void> SteadyRun::load_blocking() {
   }
   cloud = repeated(cloud, options_.n_gaussians);
   state_.model = make_model(*device_, cloud, sh_degree, cloud.count());
+  prepare_strategy(state_.model, settings_, cloud.count());
   state_.cameras = make_camera_table(*device_, cameras);
   state_.workspace.rows = make_row_buffers(*device_, state_.model.row_capacity);
-  state_.workspace.pixels =
-      make_pixel_buffers(*device_, sizes_, /*with_gradients=*/true, /*with_depth=*/false);
+  state_.workspace.pixels = make_pixel_buffers(*device_, sizes_, pixel_needs(settings_));
   state_.workspace.instances =
       make_instance_buffers(*device_, std::max<uint64_t>(1u << 20, 4 * cloud.count()),
                             state_.workspace.pixels.n_tiles, /*with_gradients=*/true);
+  begin_strategy(state_, views_, scale_);
   ImageLoaderOptions loader;
   loader.background = settings_.bg_color;
   photographs_ =
-      std::make_unique<Photographs>(*device_, views_, loader, settings_.image_cache_bytes);
+      std::make_unique<Photographs>(*device_, views_, loader, settings_.image_cache_bytes,
+                                    Photographs::kMostAhead, pixel_needs(settings_).structure);
   runner_ = std::make_unique<Runner>(*device_, settings_, scale_, state_, *photographs_, sizes_);
   std::vector<uint32_t> all(views_.size());
   std::iota(all.begin(), all.end(), 0u);

@@ -99,6 +99,10 @@ void add_kernel_times(SteadyReport& report, std::vector<KernelTime> kernels) {
       {"photometric_forward", 4},
       {"photometric_backward", 4},
       {"photometric_reduce", 4},
+      {"error_map", 4},
+      {"pixel_weights", 4},
+      {"edge_loss", 4},
+      {"opacity_penalty", 4},
       {"blend_backward", 5},
       {"project_backward", 6},
   };

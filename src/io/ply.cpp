@@ -29,6 +29,7 @@ static_assert(std::endian::native == std::endian::little, "PLY is written as lit
 constexpr double kShC0 = 0.28209479177387814;  // the constant spherical harmonic, 1 / (2 sqrt(pi))
 constexpr float kOpaqueLogit = 20;             // sigmoid(20) rounds to 1 in float32
 constexpr float kFlatLogScale = -30;  // exp(-30) is far below float32's resolution of any scene
+constexpr std::string_view kMipComment = "SplatRenderMode: mip";  // as Brush writes it
 
 // ---- writing ----
 
@@ -190,11 +191,12 @@ void append_gaussian(const GaussianColumns& columns, std::span<const double> val
 }  // namespace
 
 Result<GaussianPlyWriter> GaussianPlyWriter::create(const fs::path& path, uint64_t n_rows,
-                                                    int sh_degree) {
+                                                    int sh_degree, bool mip_filter) {
   const std::vector<std::string> names =
       property_names(3 * static_cast<size_t>(sh_rest_count(sh_degree)));
-  std::string header =
-      fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\n", n_rows);
+  std::string header = "ply\nformat binary_little_endian 1.0\n";
+  if (mip_filter) header += fmt::format("comment {}\n", kMipComment);
+  header += fmt::format("element vertex {}\n", n_rows);
   for (const std::string& name : names) header += fmt::format("property float {}\n", name);
   header += "end_header\n";
   MILLRACE_ASSIGN(AtomicFile file, AtomicFile::create(path));
@@ -240,8 +242,9 @@ Result<void> GaussianPlyWriter::finish() {
 
 Result<void> write_gaussian_ply(const fs::path& path, const GaussianCloud& cloud) {
   MILLRACE_TRY(check_writable(cloud, path));
-  MILLRACE_ASSIGN(GaussianPlyWriter writer,
-                  GaussianPlyWriter::create(path, cloud.count(), cloud.sh_degree));
+  MILLRACE_ASSIGN(
+      GaussianPlyWriter writer,
+      GaussianPlyWriter::create(path, cloud.count(), cloud.sh_degree, cloud.mip_filter));
   MILLRACE_TRY(writer.add(cloud));
   return writer.finish();
 }
@@ -256,6 +259,7 @@ Result<GaussianCloud> read_gaussian_ply(const fs::path& path) {
 
   GaussianCloud cloud;
   cloud.sh_degree = columns.sh_degree;
+  cloud.mip_filter = std::ranges::find(header.comments, kMipComment) != header.comments.end();
   const size_t n = static_cast<size_t>(vertex->count);
   cloud.means.reserve(3 * n);
   cloud.log_scales.reserve(3 * n);

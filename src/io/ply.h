@@ -14,9 +14,9 @@ namespace millrace {
 /// Writes the file of write_gaussian_ply() piece by piece.
 class GaussianPlyWriter {
  public:
-  /// For `n_rows` rows in all, of SH degree 0 to 3.
+  /// For `n_rows` rows in all, of SH degree 0 to 3. `mip_filter` marks the file as trained with it.
   static Result<GaussianPlyWriter> create(const std::filesystem::path& path, uint64_t n_rows,
-                                          int sh_degree);
+                                          int sh_degree, bool mip_filter);
   /// The next rows, of the same SH degree. Refuses non-finite values (ErrorCode::Internal).
   Result<void> add(const GaussianCloud& cloud);
   /// Gives the file its name; all rows must have come.
@@ -33,7 +33,8 @@ class GaussianPlyWriter {
 
 /// Writes binary little-endian float32 properties x y z nx ny nz f_dc_0..2 f_rest_0..3K-1
 /// (channel-major) opacity scale_0..2 rot_0..3, aside and renamed. Refuses non-finite values,
-/// naming the first rows (ErrorCode::Internal). Error: ErrorCode::Output.
+/// naming the first rows (ErrorCode::Internal). A cloud with the mip filter gets the comment
+/// "SplatRenderMode: mip". Error: ErrorCode::Output.
 Result<void> write_gaussian_ply(const std::filesystem::path& path, const GaussianCloud& cloud);
 
 /// Reads any Gaussian PLY: properties by name and declared type, ascii or binary little/big endian,

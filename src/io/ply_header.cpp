@@ -61,6 +61,12 @@ std::string quoted(std::string_view text) {
   return out + (text.size() > 60 ? "...\"" : "\"");
 }
 
+// The rest of `line` from `word`, a part of it, on; without blanks at its end.
+std::string_view text_from(std::string_view line, std::string_view word) {
+  const auto begin = static_cast<size_t>(word.data() - line.data());
+  return line.substr(begin, line.find_last_not_of(" \t") + 1 - begin);
+}
+
 // One header being read, line by line.
 class HeaderParser {
  public:
@@ -75,7 +81,11 @@ class HeaderParser {
       }
       return {};
     }
-    if (words.empty() || words[0] == "comment" || words[0] == "obj_info") return {};
+    if (words.empty() || words[0] == "obj_info") return {};
+    if (words[0] == "comment") {
+      if (words.size() > 1) header_.comments.emplace_back(text_from(line, words[1]));
+      return {};
+    }
     if (words[0] == "format") return take_format(words, line);
     if (words[0] == "element") return take_element(words, line);
     if (words[0] == "property") return take_property(words, line);

@@ -40,8 +40,9 @@ struct PlyElement {
 struct PlyHeader {
   PlyFormat format = PlyFormat::Ascii;
   std::vector<PlyElement> elements;
-  size_t body_offset = 0;  // byte at which the body begins
-  uint64_t n_lines = 0;    // of the header, end_header included
+  std::vector<std::string> comments;  // without the word and the blanks around them
+  size_t body_offset = 0;             // byte at which the body begins
+  uint64_t n_lines = 0;               // of the header, end_header included
 
   /// The element of that name, or null.
   const PlyElement* find(const std::string& element) const;

@@ -67,7 +67,8 @@ void blend_forward(const KernelCall& call) {
 // blend_backward: one 2D gradient record per instance, each written once by its tile.
 // Bindings  step r, control r, projected r, instance_row r, sorted_slots r, tile_ranges r,
 //           background r, bands r, transmittance r, last r, d_image r [3,H,W], error_map r ([H,W],
-//           if params.inputs says so), gradients w [capacity].
+//           if params.inputs says so), d_alpha r ([H,W], likewise: the gradient to the frame's
+//           opacity 1 - transmittance), gradients w [capacity], carry x.
 // Source    TRAINING.md 2.5. Test: tests/splat/gradient_scenario_test.cpp.
 void blend_backward(const KernelCall& call) {
   if (!accepted(*call.buffer<const StepBlock>(0), *call.buffer<const Control>(1))) return;
@@ -78,8 +79,9 @@ void blend_backward(const KernelCall& call) {
   args.last = call.buffer<uint32_t>(9);
   args.d_image = call.buffer<const float>(10);
   args.error_map = params.inputs & kFrameHasErrorMap ? call.buffer<const float>(11) : nullptr;
-  args.gradients = call.buffer<InstanceGradient>(12);
-  args.carry = call.buffer<float>(13);
+  args.d_alpha = params.inputs & kFrameHasAlphaGradient ? call.buffer<const float>(12) : nullptr;
+  args.gradients = call.buffer<InstanceGradient>(13);
+  args.carry = call.buffer<float>(14);
   const HotKernels& hot = hot_kernels();
   for_each_tile(band, [&](uint32_t tile) { hot.blend_backward_tile(args, tile); });
 }

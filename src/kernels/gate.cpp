@@ -24,6 +24,17 @@ void decide(const StepBlock& step, Gate& gate, bool fits, uint64_t need_instance
   }
 }
 
+// The most rows that a refinement may leave: MCMC adds floor(N / 20), MRNF the grown fraction of
+// its candidates, up to the cap.
+uint64_t most_rows_after(const StepBlock& step, uint64_t rows) {
+  uint64_t most = rows + rows / 20;
+  if (step.mrnf.modes & kMrnfOn) {
+    const bool grows = step.mrnf.modes & kMrnfGrows;
+    most = rows + (grows ? grown_by(rows, growth_parts(step.mrnf.growth_fraction)) : 0);
+  }
+  return std::min<uint64_t>(most, step.max_rows);
+}
+
 }  // namespace
 
 // gate_decide: may this transaction change anything that lasts?
@@ -41,9 +52,7 @@ void gate_decide(const KernelCall& call) {
 
   uint64_t need_rows = 0, need_instances = 0;
   if (params.check_rows) {
-    // MCMC adds floor(N / 20) rows, up to the cap.
-    need_rows =
-        std::min<uint64_t>(uint64_t{control.counts.rows} + control.counts.rows / 20, step.max_rows);
+    need_rows = most_rows_after(step, control.counts.rows);
   } else {
     need_instances = control.counts.instances;
   }
@@ -91,7 +100,7 @@ void commit_step(const KernelCall& call) {
   metrics.transaction = step.transaction;
   metrics.epoch = step.epoch;
   metrics.step = step.step;
-  metrics.rows = control.counts.rows;
+  metrics.rows = control.counts.rows - control.counts.free;
   metrics.visible = control.counts.visible;
   metrics.instances = control.counts.instances;
 }

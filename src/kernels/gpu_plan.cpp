@@ -15,7 +15,8 @@ constexpr uint64_t kSortItems = 2048;  // of a block of a radix sort
 constexpr uint32_t kPassesPerDigit = 3;
 constexpr uint64_t kDigits = 256;
 constexpr uint64_t kLossTileWidth = 32, kLossTileHeight = 16;
-constexpr uint64_t kWeightRows = 1024;  // of mcmc_weights
+constexpr uint64_t kPixelBlock = 1024;  // of a sum over pixels
+constexpr uint64_t kWeightRows = 1024;  // of mcmc_weights, and of mrnf's kernels
 constexpr uint64_t kBoxRows = 4096;     // of morton_keys
 
 uint64_t divide_up(uint64_t n, uint64_t by) { return (n + by - 1) / by; }
@@ -43,8 +44,22 @@ uint64_t gpu_scratch_bytes(KernelId kernel, uint64_t threads, std::span<const st
       return 3 * kLossSums * sizeof(float) * divide_up(loss.width, kLossTileWidth) *
              divide_up(loss.height, kLossTileHeight);
     }
+    case KernelId::error_map:  // the sum of all pixels, and of each block
+    case KernelId::opacity_penalty:
+      return (1 + divide_up(threads, kPixelBlock)) * sizeof(float);
+    case KernelId::pixel_weights:  // two sums of each block
+      return 2 * divide_up(threads, kPixelBlock) * sizeof(float);
+    case KernelId::ridge_map:    // the sum of all pixels, and of each tile
+    case KernelId::edge_loss: {  // two sums of each tile
+      const auto& loss = params_as<LossParams>(params);
+      return 2 * sizeof(float) *
+             (1 + divide_up(loss.width, kTileSize) * divide_up(loss.height, kTileSize));
+    }
     case KernelId::mcmc_weights:  // 64 bits of weight, dead rows and padding of each block
       return divide_up(threads, kWeightRows) * 4 * sizeof(uint32_t);
+    case KernelId::mrnf_classify:   // six counts of each block, and the free rows before it
+    case KernelId::mrnf_grow_keys:  // one count of each
+      return divide_up(threads, kWeightRows) * 8 * sizeof(uint32_t);
     case KernelId::morton_keys:  // the box of all rows, and of each block
       return (1 + divide_up(threads, kBoxRows)) * 6 * sizeof(float);
     default:

@@ -37,6 +37,8 @@ BackwardArgs backward_args(const KernelCall& call, const Control& control) {
   args.gradients = call.buffer<const InstanceGradient>(5);
   args.sh_rest_lanes = call.params_as<BackwardParams>().sh_rest_lanes;
   args.rows = control.counts.rows;
+  args.live = control.counts.rows - control.counts.free;
+  args.bounds = control.bounds;
   return args;
 }
 
@@ -46,7 +48,8 @@ BackwardArgs backward_args(const KernelCall& call, const Control& control) {
 // Adam. Bindings  step r, cameras r, control x (skipped_rows), n_tiles r, first_slot r, gradients
 // r,
 //           geometry x and its two moments x x, sh_rest x and its two moments x x,
-//           statistics x ([cap rows,2], or smaller).
+//           statistics x [ceil(cap rows/32), kStatisticLanes, 32], or anything if params.statistics
+//           says that none are kept.
 // Writes    nothing unless the transaction was accepted.
 // Numerics  a row whose gradient is not finite is skipped and counted.
 // Source    TRAINING.md 2.6, 1.4; arXiv:1412.6980. Test: tests/splat/gradient_scenario_test.cpp.
@@ -56,7 +59,9 @@ void project_backward(const KernelCall& call) {
   BackwardArgs args = backward_args(call, control);
   args.geometry = {call.buffer<float>(6), call.buffer<float>(7), call.buffer<float>(8)};
   args.sh_rest = {call.buffer<float>(9), call.buffer<float>(10), call.buffer<float>(11)};
-  args.statistics = call.params_as<BackwardParams>().statistics ? call.buffer<float>(12) : nullptr;
+  const uint32_t statistics = call.params_as<BackwardParams>().statistics;
+  args.statistics = statistics & kStatisticsOn ? call.buffer<float>(12) : nullptr;
+  args.records_edges = (statistics & kStatisticsEdges) != 0;
   const HotKernels& hot = hot_kernels();
   control.counts.skipped_rows += sum_over_blocks(
       n_row_blocks(control), [&](uint32_t block) { return hot.backward_adam_block(args, block); });
@@ -83,7 +88,8 @@ void project_backward_accumulate(const KernelCall& call) {
 }
 
 // adam_step: Adam from a gradient buffer; regularisers are added here, as in the fused form.
-// Bindings  step r, control x, d_geometry r, d_sh_rest r, geometry x x x, sh_rest x x x.
+// Nothing draws scales down here: it knows no statistics. Bindings  step r, control x, d_geometry
+// r, d_sh_rest r, geometry x x x, sh_rest x x x.
 void adam_step(const KernelCall& call) {
   const StepBlock& step = *call.buffer<const StepBlock>(0);
   Control& control = *call.buffer<Control>(1);
@@ -92,6 +98,8 @@ void adam_step(const KernelCall& call) {
   args.step = &step;
   args.sh_rest_lanes = call.params_as<BackwardParams>().sh_rest_lanes;
   args.rows = control.counts.rows;
+  args.live = control.counts.rows - control.counts.free;
+  args.bounds = control.bounds;
   args.d_geometry = call.buffer<float>(2);
   args.d_sh_rest = call.buffer<float>(3);
   args.geometry = {call.buffer<float>(4), call.buffer<float>(5), call.buffer<float>(6)};

@@ -21,6 +21,15 @@ enum GeometryLane : uint32_t {
   kLaneSh0 = 11,      // 3, colour = 0.5 + 0.2820948 sh0
   kGeometryLanes = 14,
 };
+
+/// Lanes of the statistics that MRNF keeps of each row over one refinement window.
+enum StatisticLane : uint32_t {
+  kStatWeight = 0,  // sum of blend weights: above 0 if the row was seen
+  kStatError = 1,   // the largest sum of weight x error map in one view
+  kStatEdge = 2,    // sum of weight x edge map
+  kStatShare = 3,   // the largest share of the screen, 0 to 1
+  kStatisticLanes = 4,
+};
 // Lanes of the SH-rest group: coefficient k, channel c at lane 3 k + c; 45 at degree 3.
 
 /// Index of (row, lane) in a group of `lanes` lanes. The one accessor of row storage.
@@ -36,7 +45,8 @@ constexpr uint64_t row_floats(uint64_t rows, uint32_t lanes) {
 // Rasteriser constants (TRAINING.md 2.1).
 // ---------------------------------------------------------------------------------------------
 constexpr uint32_t kTileSize = 16;
-constexpr float kDilation = 0.3f;  // px^2
+constexpr float kDilation = 0.3f;     // px^2
+constexpr float kMipDilation = 0.1f;  // the same with the mip filter
 constexpr float kAlphaMin = 1.0f / 255.0f;
 constexpr float kAlphaMax = 0.999f;
 constexpr float kTransmittanceMin = 1e-4f;
@@ -111,6 +121,16 @@ constexpr uint32_t kMrnfOn = 1;      // rates of means and noise are in median s
 constexpr uint32_t kMrnfGrows = 2;   // a refinement adds rows
 constexpr uint32_t kMrnfBounds = 4;  // a refinement measures the scene's bounds again
 constexpr uint32_t kMrnfNoise = 8;
+constexpr uint32_t kMrnfGrowthUnit = 1u << 20;  // a growth fraction counts in these parts
+
+/// A growth fraction as a whole number: counts that come of it are the same on every device.
+constexpr uint32_t growth_parts(float fraction) {
+  return static_cast<uint32_t>(fraction * static_cast<float>(kMrnfGrowthUnit));
+}
+/// `rows` times growth_parts() / kMrnfGrowthUnit, rounded.
+constexpr uint64_t grown_by(uint64_t rows, uint32_t parts) {
+  return (rows * parts + kMrnfGrowthUnit / 2) / kMrnfGrowthUnit;
+}
 
 /// Exposure correction (TRAINING.md 5).
 struct AppearanceStep {
@@ -158,6 +178,7 @@ struct StepBlock {
 };
 static_assert(sizeof(StepBlock) == 320);
 constexpr uint32_t kModeRandomBackground = 1;
+constexpr uint32_t kModeMipFilter = 2;  // less dilation, and opacities make up for it
 
 /// The sticky gate (ARCHITECTURE.md section 4).
 struct Gate {
@@ -177,18 +198,48 @@ struct Counts {
   uint32_t rows;          // N: live rows are [0, N)
   uint32_t visible;       // of the frame in flight
   uint64_t instances;     // of the frame in flight; the true need, also when it overflows
-  uint32_t dead;          // MCMC scratch
-  uint32_t added;         // MCMC scratch
+  uint32_t dead;          // of the last refinement
+  uint32_t added;         // rows that the refinement in flight appends
   uint64_t skipped_rows;  // rows whose gradient was not finite, over the run
+  uint32_t free;          // of the rows: places without a Gaussian, whose quaternion is zero
+  uint32_t candidates;    // MRNF: rows above the growth threshold at the last refinement
+  uint32_t born;          // MRNF: children of the last refinement
+  uint32_t reserved;
 };
-static_assert(sizeof(Counts) == 32);
+static_assert(sizeof(Counts) == 48);
+
+/// What MRNF measures of the scene (TRAINING.md 1.5). World units.
+struct SceneBounds {
+  float centre[3], half_extent[3];  // of the 80 % percentile box of the means
+  float median_size;                // 2 x the middle half extent: the unit of the means' rate
+  float median_extent;              // median of exp(mean log scale)
+  float hull_centre[3];             // of the training cameras
+  float hull_radius;                // 0: no hull
+  uint32_t valid;                   // 0: the box is too small to be one
+  uint32_t reserved[3];
+};
+static_assert(sizeof(SceneBounds) == 64);
+
+/// What one MRNF refinement counts on its way.
+struct MrnfCounts {
+  uint32_t live;      // rows with a Gaussian, those that it removes left out
+  uint32_t free;      // places for children, removed rows included
+  uint32_t pruned;    // removed rows
+  uint32_t weighted;  // live rows that were seen
+  uint32_t edges;     // of those, with an edge score
+  uint32_t replaced;  // parents drawn in place of removed rows
+  uint32_t grown;     // parents drawn to grow
+  uint32_t candidates;
+};
+static_assert(sizeof(MrnfCounts) == 32);
 
 /// What a committed step reports.
 struct StepMetrics {
   uint64_t transaction;
   uint32_t epoch, step;
   float loss, l1, ssim, mse;
-  uint32_t rows, visible;
+  uint32_t rows;  // Gaussians: free rows are left out
+  uint32_t visible;
   uint64_t instances;
 };
 static_assert(sizeof(StepMetrics) == 48);
@@ -198,8 +249,9 @@ struct Control {
   Gate gate;
   Counts counts;
   StepMetrics metrics;
+  SceneBounds bounds;
 };
-static_assert(sizeof(Control) == 128);
+static_assert(sizeof(Control) == 208);
 
 /// A Gaussian as the blend kernels see it (48 B).
 struct Projected {
@@ -222,7 +274,7 @@ struct InstanceGradient {
   float d_red, d_green, d_blue;
   float weight;        // sum over pixels of the blend weight
   float weight_error;  // sum of weight x error map
-  float d_depth;
+  float d_depth;       // or, in a frame with an edge map, sum of weight x edge map
 };
 static_assert(sizeof(InstanceGradient) == 48);
 
@@ -257,6 +309,8 @@ struct FrameParams {
 static_assert(sizeof(FrameParams) == 48);
 constexpr uint32_t kFrameHasBackground = 1;  // a background image
 constexpr uint32_t kFrameHasErrorMap = 2;
+constexpr uint32_t kFrameHasEdgeMap = 4;
+constexpr uint32_t kFrameHasAlphaGradient = 8;  // of the frame's opacity
 
 struct DecideParams {
   uint64_t capacity;  // instances
@@ -272,15 +326,38 @@ struct ReopenParams {
 
 struct LossParams {
   uint32_t width, height;
-  uint64_t reserved;
+  uint32_t inputs;  // kLoss...: what is bound that need not be, and what is asked for
+  uint32_t reserved;
 };
+constexpr uint32_t kLossHasWeight = 1;      // of each pixel; else those far enough from the border
+constexpr uint32_t kLossHasRaw = 2;         // SSIM's contrast and structure are of another image
+constexpr uint32_t kLossRawGradient = 4;    // with kLossHasRaw: the gradient to that other image
+constexpr uint32_t kLossHasMask = 8;        // of the photograph
+constexpr uint32_t kLossHasStructure = 16;  // ridge map of the photograph
+constexpr uint32_t kLossHasEdges = 32;      // the edge loss counts
+constexpr uint32_t kLossHasPenalty = 64;    // the opacity penalty counts
+
+/// What the loss of a step sums up, on the device.
+struct LossTotals {
+  float base;         // sum of the pixels' weights without structure: the loss's denominator
+  float weight;       // sum of the pixels' weights
+  float edge_weight;  // sum of the weights of the edge loss
+  float edge;         // the edge loss, weighted
+  float penalty;      // the opacity penalty, weighted
+  float reserved[3];
+};
+static_assert(sizeof(LossTotals) == 32);
+constexpr float kStructureMax = 4.0f;    // a ridge map's most
+constexpr float kStructureUnit = 63.0f;  // it is stored as round(kStructureUnit S) in a byte
 
 struct BackwardParams {
   uint32_t sh_rest_lanes;
   uint32_t fused_adam;  // 1: apply Adam in place; 0: write to the gradient groups
-  uint32_t statistics;  // 1: accumulate weight and weight_error per row
+  uint32_t statistics;  // kStatistics...
   uint32_t reserved;
 };
+constexpr uint32_t kStatisticsOn = 1;     // kept
+constexpr uint32_t kStatisticsEdges = 2;  // records hold edge sums in place of d_depth
 
 struct RowsParams {
   uint32_t sh_rest_lanes;

@@ -100,6 +100,7 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
   const uint64_t n = cloud.count();
   if (n == 0) raise({ErrorCode::Usage, "a model needs at least one Gaussian"});
   Model model = make_empty_model(device, n, max_sh_degree, row_capacity);
+  model.mip_filter = cloud.mip_filter;
   // Copies `count` values a row from `from` into the lanes that begin at `lane`.
   const auto copy_lanes = [n](std::vector<float>& blocks, uint32_t lanes, uint32_t lane,
                               const std::vector<float>& from, uint32_t stride, uint32_t count) {
@@ -124,6 +125,11 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
   return model;
 }
 
+void keep_statistics(Model& model, uint64_t n_rows) {
+  model.statistics = empty_group(*model.device, model.row_capacity, kStatisticLanes, "statistics");
+  model.statistics.slice(0, 0, static_cast<int64_t>(n_blocks(n_rows))).fill_(0);
+}
+
 Tensor live_row_count(const Model& model) {
   constexpr int64_t kWord = (offsetof(Control, counts) + offsetof(Counts, rows)) / sizeof(uint32_t);
   return model.control.slice(0, kWord, kWord + 1);
@@ -136,6 +142,9 @@ void grow_rows(Model& model, uint64_t row_capacity) {
     grow(group->value, capacity, group->lanes, kLabel);
     grow(group->first_moment, capacity, group->lanes, "moments");
     grow(group->second_moment, capacity, group->lanes, "moments");
+  }
+  if (model.statistics.defined()) {
+    grow(model.statistics, capacity, kStatisticLanes, "statistics");
   }
   model.row_capacity = capacity;
 }

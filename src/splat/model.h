@@ -22,10 +22,12 @@ struct ParameterGroup {
 struct Model {
   Device* device = nullptr;
   int max_sh_degree = 3;
+  bool mip_filter = false;  // of the cloud it was made from: how it is drawn for people
   uint64_t row_capacity = 0;
   ParameterGroup geometry;  // lanes: GeometryLane
   ParameterGroup sh_rest;   // lanes: 3 x sh_rest_count(max_sh_degree)
-  Tensor control;           // [32] U32: one Control record
+  Tensor statistics;        // [ceil(capacity/32), kStatisticLanes, 32] F32; or undefined
+  Tensor control;           // [words] U32: one Control record
 };
 
 /// A model with the rows of `cloud` (SH cut or zero-padded to `max_sh_degree`), zero moments, an
@@ -35,6 +37,9 @@ Model make_model(Device& device, const GaussianCloud& cloud, int max_sh_degree,
 
 /// The same without values: the parameters of the first `n_rows` rows are still to be uploaded.
 Model make_empty_model(Device& device, uint64_t n_rows, int max_sh_degree, uint64_t row_capacity);
+/// From now on the model keeps statistics of its rows (StatisticLane), which begin at zero.
+/// `n_rows`: how many rows it has.
+void keep_statistics(Model& model, uint64_t n_rows);
 /// Host memory that make_model() takes beside its cloud while it runs.
 uint64_t model_start_bytes(uint64_t n_rows, int max_sh_degree);
 

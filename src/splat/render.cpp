@@ -35,7 +35,9 @@ FrameParams frame_params(const FrameContext& frame) {
   params.sh_rest_lanes = frame.model.sh_rest.lanes;
   params.write_depth = frame.with_depth ? 1 : 0;
   params.n_bands = frame.n_bands;
-  params.inputs = frame.background ? kFrameHasBackground : 0;
+  if (frame.background) params.inputs |= kFrameHasBackground;
+  if (frame.with_error_map) params.inputs |= kFrameHasErrorMap;
+  if (frame.with_alpha_gradient) params.inputs |= kFrameHasAlphaGradient;
   return params;
 }
 
@@ -85,6 +87,7 @@ void blend_backward(const FrameContext& frame, const FrameParams& params) {
           read(instances.row), read(instances.sorted_slots), read(pixels.tile_ranges),
           read(background_of(frame)), read(instances.bands), read(pixels.transmittance),
           read(pixels.last), read(pixels.d_image), read(pixels.error_map),
+          read(frame.with_alpha_gradient ? pixels.d_alpha : pixels.error_map),
           write(instances.gradients), update(instances.carry)},
          params);
 }
@@ -224,13 +227,16 @@ void backward_with_adam(const FrameContext& frame) {
   BackwardParams params = {};
   params.sh_rest_lanes = model.sh_rest.lanes;
   params.fused_adam = 1;
-  // No statistics are kept yet: MCMC needs none. The error map stands in for the unused binding.
+  const bool keeps = model.statistics.defined();
+  params.statistics = keeps ? kStatisticsOn : 0;
   launch(*model.device, KernelId::project_backward, frame.workspace.rows.capacity,
          {read(frame.step), read(frame.cameras), update(model.control), read(source.n_records),
           read(source.first_record), read(source.records), update(model.geometry.value),
           update(model.geometry.first_moment), update(model.geometry.second_moment),
           update(model.sh_rest.value), update(model.sh_rest.first_moment),
-          update(model.sh_rest.second_moment), update(frame.workspace.pixels.error_map)},
+          update(model.sh_rest.second_moment),
+          // The error map stands in where no statistics are kept.
+          update(keeps ? model.statistics : frame.workspace.pixels.error_map)},
          params);
 }
 

@@ -29,6 +29,8 @@ struct FrameContext {
   bool with_depth = false;
   const Tensor* background = nullptr;  // [3,H,W] U8 behind the Gaussians; null: the step block's
   uint32_t n_bands = 1;  // passes over parts of the frame, each of at most `capacity` instances
+  bool with_error_map = false;       // backward: workspace.pixels.error_map is summed by row
+  bool with_alpha_gradient = false;  // backward: dLoss/d(opacity of the frame) is in pixels.d_alpha
 };
 
 /// Projects, counts, lets the gate decide, and blends. Leaves the image in workspace.pixels.image

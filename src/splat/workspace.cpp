@@ -63,8 +63,9 @@ BandBuffers make_band_buffers(Device& device, uint64_t row_capacity, uint64_t n_
 }
 
 PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& sizes,
-                                bool with_gradients, bool with_depth) {
+                                const PixelNeeds& needs) {
   PixelBuffers pixels;
+  pixels.needs = needs;
   uint64_t n_bands = 1;
   for (const FrameSize& size : sizes) {
     pixels.n_pixels = std::max(pixels.n_pixels, uint64_t{size.width} * size.height);
@@ -79,15 +80,19 @@ PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& si
     return Tensor::empty(device, Shape{n}, Dtype::U32, "pixels");
   };
   pixels.image = floats(3 * pixels.n_pixels);
-  pixels.depth_alpha = floats(with_depth ? 2 * pixels.n_pixels : 1);
+  pixels.depth_alpha = floats(needs.depth ? 2 * pixels.n_pixels : 1);
   pixels.transmittance = floats(pixels.n_tiles * kTilePixels);
   pixels.last = words(pixels.n_tiles * kTilePixels);
   pixels.tile_ranges = words(pixels.n_tiles * 2);
-  pixels.error_map = floats(1);
-  if (!with_gradients) return pixels;
+  pixels.error_map = floats(needs.error_map ? pixels.n_pixels : 1);
+  if (!needs.gradients) return pixels;
   pixels.d_image = floats(3 * pixels.n_pixels);
-  pixels.loss_maps = floats(9 * pixels.n_pixels);
+  pixels.loss_maps = floats((needs.raw_gradient ? 12 : 9) * pixels.n_pixels);
   pixels.loss_partials = floats(3 * n_bands * kLossSums);
+  pixels.loss_totals = floats(sizeof(LossTotals) / sizeof(float));
+  if (needs.raw_gradient) pixels.d_raw = floats(3 * pixels.n_pixels);
+  if (needs.weights) pixels.weight = floats(pixels.n_pixels);
+  if (needs.alpha_gradient) pixels.d_alpha = floats(pixels.n_pixels);
   return pixels;
 }
 

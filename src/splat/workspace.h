@@ -37,8 +37,21 @@ struct InstanceBuffers {
   Tensor gradients;     // [capacity, 12] F32: InstanceGradient; absent when only rendering
 };
 
+/// What the frames of a run need beside an image.
+struct PixelNeeds {
+  bool gradients = false;
+  bool depth = false;
+  bool error_map = false;
+  bool raw_gradient = false;
+  bool weights = false;
+  bool alpha_gradient = false;
+  bool structure = false;  // of photographs: the ridge maps
+  bool edge_loss = false;
+};
+
 /// Per pixel or tile, for frames up to a size.
 struct PixelBuffers {
+  PixelNeeds needs;
   uint64_t n_pixels = 0, n_tiles = 0;
   Tensor image;          // [3,H,W] F32
   Tensor depth_alpha;    // [2,H,W] F32, or one element when depth is not wanted
@@ -46,9 +59,14 @@ struct PixelBuffers {
   Tensor last;           // [tiles,256] U32
   Tensor tile_ranges;    // [tiles,2] U32
   Tensor d_image;        // [3,H,W] F32; absent when only rendering
-  Tensor loss_maps;      // [3,3,H,W] F32; absent when only rendering
+  Tensor loss_maps;      // [3,3,H,W] F32, [4,3,H,W] with d_raw; absent when only rendering
   Tensor loss_partials;  // [3 bands,kLossSums] F32; absent when only rendering
-  Tensor error_map;      // one element: none
+  Tensor error_map;      // [H,W] F32, or one element: none
+  // Absent unless asked for.
+  Tensor d_raw;        // [3,H,W] F32: gradient to an image before its exposure was corrected
+  Tensor weight;       // [H,W] F32: how much each pixel counts in the loss
+  Tensor d_alpha;      // [H,W] F32: gradient to the frame's opacity
+  Tensor loss_totals;  // LossTotals; always there for training
 };
 
 /// What only a frame drawn in bands needs; made when the first one is recorded.
@@ -79,7 +97,7 @@ constexpr uint64_t instance_bytes(bool with_gradients) {
 BandBuffers make_band_buffers(Device& device, uint64_t row_capacity, uint64_t n_tiles);
 /// Buffers for every frame of `sizes`.
 PixelBuffers make_pixel_buffers(Device& device, const std::vector<FrameSize>& sizes,
-                                bool with_gradients, bool with_depth);
+                                const PixelNeeds& needs);
 
 /// Tiles of a frame.
 inline uint32_t tiles_across(uint32_t pixels) { return (pixels + kTileSize - 1) / kTileSize; }

@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kKeys[] = {"step", "bg_color", "max_cap", "pause", "save", "eval", "stop"};
+const std::string kKeys[] = {"step",  "bg_color", "max_cap", "crop_box",
+                             "pause", "save",     "eval",    "stop"};
 
 // One line of the file.
 class Line {
@@ -85,6 +86,12 @@ class Line {
     if (json_.contains("max_cap")) {
       MILLRACE_ASSIGN(edit.max_cap, count("max_cap", 1, ~0u));
     }
+    if (const auto box = json_.find("crop_box"); box != json_.end()) {
+      edit.crop_box.emplace();
+      if (!box->is_null()) {
+        MILLRACE_ASSIGN(*edit.crop_box, parse_crop_box(box->dump(), place_ + ": \"crop_box\""));
+      }
+    }
     if (json_.contains("pause")) {
       MILLRACE_ASSIGN(edit.pause_seconds, seconds("pause"));
     }
@@ -117,6 +124,19 @@ Result<EditLog> EditLog::read(const std::string& path, uint32_t iterations) {
   return log;
 }
 
+Result<EditLog> EditLog::of_settings(const TrainOptions& options) {
+  EditLog log;
+  if (!options.crop_box.empty()) {
+    Edit edit;
+    MILLRACE_ASSIGN(edit.crop_box.emplace(), crop_box_of_setting(options.crop_box));
+    log.add(edit);
+  }
+  if (options.commands.empty()) return log;
+  MILLRACE_ASSIGN(const EditLog from_file, read(options.commands, options.iterations));
+  for (const Edit& edit : from_file.edits()) log.add(edit);
+  return log;
+}
+
 void EditLog::add(const Edit& edit) {
   const auto after = std::ranges::upper_bound(edits_, edit.step, {}, &Edit::step);
   edits_.insert(after, edit);
@@ -144,6 +164,14 @@ uint64_t EditLog::max_cap(uint32_t step, uint64_t otherwise) const {
     if (edit.step <= step) cap = edit.max_cap.value_or(cap);
   }
   return cap;
+}
+
+std::optional<CropBox> EditLog::crop_box(uint32_t step) const {
+  std::optional<CropBox> box;
+  for (const Edit& edit : edits_) {
+    if (edit.step <= step) box = edit.crop_box.value_or(box);
+  }
+  return box;
 }
 
 void EditLog::limit_max_cap(uint64_t max_cap) {

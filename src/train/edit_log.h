@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "train/crop_box.h"
+#include "train/options.h"
 
 namespace millrace {
 
@@ -17,6 +19,7 @@ struct Edit {
   uint32_t step = 0;
   std::optional<std::array<float, 3>> bg_color = {};
   std::optional<uint64_t> max_cap = {};
+  std::optional<std::optional<CropBox>> crop_box = {};  // the inner one is empty: no box
   // Once, with the state after `step` steps.
   std::optional<double> pause_seconds = {};  // record nothing for so long
   bool save = false;                         // write the PLY
@@ -31,6 +34,9 @@ class EditLog {
   /// range, a step beyond `iterations`.
   static Result<EditLog> read(const std::string& path, uint32_t iterations);
 
+  /// The crop box of the settings, from step 0 on, and the file of --commands. Errors: Usage.
+  static Result<EditLog> of_settings(const TrainOptions& options);
+
   /// Adds an edit; its step must not have been recorded yet.
   void add(const Edit& edit);
 
@@ -40,6 +46,8 @@ class EditLog {
   /// What holds at `step`: the newest edit up to it, or `otherwise`.
   std::array<float, 3> bg_color(uint32_t step, const std::array<float, 3>& otherwise) const;
   uint64_t max_cap(uint32_t step, uint64_t otherwise) const;
+  /// The crop box, if there is one then.
+  std::optional<CropBox> crop_box(uint32_t step) const;
   /// How long to pause before `step` is recorded for the first time; 0: not at all.
   double pause_seconds(uint32_t step) const;
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "train/kept_rows.h"
+
 namespace millrace {
 
 uint64_t drop_non_finite_rows(GaussianCloud& cloud) {
@@ -18,7 +20,6 @@ uint64_t drop_non_finite_rows(GaussianCloud& cloud) {
   const Group groups[] = {{&cloud.means, 3},     {&cloud.log_scales, 3}, {&cloud.rotations, 4},
                           {&cloud.opacities, 1}, {&cloud.sh0, 3},        {&cloud.sh_rest, width}};
   std::vector<bool> keep(n, true);
-  uint64_t n_kept = 0;
   for (uint64_t row = 0; row < n; ++row) {
     for (const Group& group : groups) {
       const auto first = group.values->begin() + static_cast<std::ptrdiff_t>(row * group.width);
@@ -26,21 +27,18 @@ uint64_t drop_non_finite_rows(GaussianCloud& cloud) {
                                       [](float value) { return std::isfinite(value); });
       keep[row] = keep[row] && finite;
     }
-    n_kept += keep[row] ? 1 : 0;
   }
-  if (n_kept == n) return 0;
-  for (const Group& group : groups) {
-    uint64_t to = 0;
-    for (uint64_t row = 0; row < n; ++row) {
-      if (!keep[row]) continue;
-      std::copy_n(group.values->begin() + static_cast<std::ptrdiff_t>(row * group.width),
-                  group.width,
-                  group.values->begin() + static_cast<std::ptrdiff_t>(to * group.width));
-      ++to;
-    }
-    group.values->resize(n_kept * group.width);
+  return n - keep_rows(cloud, keep);
+}
+
+uint64_t drop_free_rows(GaussianCloud& cloud) {
+  const uint64_t n = cloud.count();
+  std::vector<bool> keep(n);
+  for (uint64_t row = 0; row < n; ++row) {
+    const float* q = cloud.rotations.data() + 4 * row;
+    keep[row] = q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0;
   }
-  return n - n_kept;
+  return n - keep_rows(cloud, keep);
 }
 
 }  // namespace millrace

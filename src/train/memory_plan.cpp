@@ -222,7 +222,7 @@ void Planner::add_lines(const RunSizes& s, MemoryPlan* plan) const {
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"photographs", "photographs"}, {"gaussians", "Gaussians"},   {"moments", "Adam moments"},
       {"instances", "instances"},     {"bands", "bands"},           {"pixels", "pixel buffers"},
-      {"projected", "row buffers"},   {"refinement", "refinement"},
+      {"projected", "row buffers"},   {"refinement", "refinement"}, {"statistics", "statistics"},
   };
   uint64_t named = inputs_.stages_in_its_pool ? inputs_.staging_bytes : 0;
   for (const auto& [label, name] : kNames) {

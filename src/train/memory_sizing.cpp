@@ -32,7 +32,8 @@ class RunInSmall {
         settings_(settings),
         options_(inputs.options),
         device_(inputs.stages_in_its_pool ? inputs.staging_bytes : 0),
-        targets_(inputs.train_views, settings.image_cache_bytes) {
+        targets_(inputs.train_views, settings.image_cache_bytes,
+                 pixel_needs(inputs.options).structure) {
     options_.max_cap = settings.max_cap;
     options_.instance_budget = settings.instance_budget;
   }
@@ -66,7 +67,7 @@ class RunInSmall {
     Tensor step;
   };
   std::deque<Queued> queued_;
-  std::deque<Tensor> pinned_;  // targets of frames in flight, and of refused ones to be repeated
+  std::deque<Target> pinned_;  // targets of frames in flight, and of refused ones to be repeated
   RunSizes out_;
 };
 
@@ -107,6 +108,7 @@ void RunInSmall::begin() {
       settings_.rows_at_once ? out_.n_rows : first_row_capacity(n, settings_.max_cap);
   const auto degree = static_cast<int>(options_.sh_degree);
   state_.model = make_empty_model(device_, n, degree, out_.row_capacity);
+  prepare_strategy(state_.model, options_, n);
   out_.device_start_bytes = device_.memory().reserved_bytes;
   out_.start_bytes = initial_cloud_bytes(n, degree) + model_start_bytes(n, degree);
   std::set<std::pair<uint32_t, uint32_t>> different;
@@ -121,7 +123,8 @@ void RunInSmall::begin() {
   }
   state_.cameras = make_camera_table(device_, std::vector<CameraRecord>(sizes_.size()));
   make_working_memory(state_, sizes_,
-                      first_instance_capacity(n, inputs_.start_instances, options_));
+                      first_instance_capacity(n, inputs_.start_instances, options_),
+                      pixel_needs(options_));
   pixels_.reset(new uint8_t[uint64_t{3} * largest_.width * largest_.height]);
   if (!options_.bg_image.empty()) state_.background = BackgroundImages::sized(device_, sizes_);
 }
@@ -157,7 +160,7 @@ void RunInSmall::frame(bool trains) {
 
 void RunInSmall::refine() {
   const Tensor step = upload_step_block(device_, StepBlock());
-  refine_transaction(state_, step);
+  refine_transaction(state_, step, inputs_.schedule.is_mrnf());
 }
 
 // Rows as refinements make them, and instances for them; then bands, if there is less room.
@@ -243,7 +246,8 @@ uint64_t most_rows(const PlanInputs& inputs, uint64_t max_cap) {
   uint64_t rows = std::min(inputs.n_points, max_cap);
   for (uint32_t step = 0; step < std::min(options.iterations, options.stop_refine); ++step) {
     if (!inputs.schedule.refines_after(step)) continue;
-    rows = mcmc_row_bound(rows, std::min(max_cap, inputs.schedule.max_cap(step)));
+    const uint64_t cap = std::min(max_cap, inputs.schedule.max_cap(step));
+    rows = inputs.schedule.row_bound_after(step, rows, cap);
   }
   return rows;
 }

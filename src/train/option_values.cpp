@@ -122,10 +122,14 @@ bool is_bytes_key(std::string_view key) {
   return key.ends_with("_bytes") || key.ends_with("_budget");
 }
 
+bool has_auto_steps(std::string_view key) { return key == "grow_until" || key == "stop_refine"; }
+
 std::string expected_form(std::string_view, bool) { return "true or false"; }
 std::string expected_form(std::string_view, int) { return "a whole number"; }
 std::string expected_form(std::string_view key, uint32_t) {
-  return key == "resize_factor" ? "auto, 1, 2, 4 or 8" : "a whole number from 0 to 4294967295";
+  if (key == "resize_factor") return "auto, 1, 2, 4 or 8";
+  if (has_auto_steps(key)) return "auto or a whole number from 0 to 4294967294";
+  return "a whole number from 0 to 4294967295";
 }
 std::string expected_form(std::string_view key, uint64_t) {
   return is_bytes_key(key) ? "a number of bytes such as 4294967296, 512M or 4G"
@@ -162,6 +166,10 @@ bool value_from_texts(std::string_view, Texts texts, int& value) {
 bool value_from_texts(std::string_view key, Texts texts, uint32_t& value) {
   if (key == "resize_factor" && !texts.empty() && texts.back() == kAuto) {
     value = 0;
+    return true;
+  }
+  if (has_auto_steps(key) && !texts.empty() && texts.back() == kAuto) {
+    value = kAutoSteps;
     return true;
   }
   return whole_from_texts(texts, value);

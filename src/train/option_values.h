@@ -47,6 +47,9 @@ Result<void> set_option(TrainOptions& options, const std::string& key, Texts tex
 /// Whether the value of `key` is a number of bytes, which may have a unit.
 bool is_bytes_key(std::string_view key);
 
+/// Whether the value of `key` is a number of steps that may be "auto".
+bool has_auto_steps(std::string_view key);
+
 /// "--max-cap" for "max_cap".
 std::string flag_of_key(std::string_view key);
 

@@ -10,7 +10,9 @@
 namespace millrace {
 
 /// What --strategy and --bg-mode take.
-inline constexpr std::array kStrategies = {"mcmc"};
+inline constexpr std::array kStrategies = {"mcmc", "mrnf"};
+/// A number of steps that follows from the number of iterations.
+inline constexpr uint32_t kAutoSteps = ~0u;
 inline constexpr std::array kBackgroundModes = {"solid", "random", "modulation", "image"};
 
 /// Capacity forced on the first attempt of a step that finds the gate open (tests).
@@ -60,6 +62,7 @@ struct TrainOptions {
   double init_opacity = 0.5;
   double init_scaling = 0.5;
   uint32_t morton_interval = 5000;
+  bool mip_filter = false;  // for renders of other sizes than the photographs'
 
   // Loss and optimiser. Rates are per step; means_lr is in units of the scene scale.
   double lambda_dssim = 0.2;
@@ -72,6 +75,32 @@ struct TrainOptions {
   double sh_rest_divisor = 20;
   double opacity_reg = 0.01;
   double scale_reg = 0.04;
+  double scale_reg_power = -1;  // below 0: scale_reg stays as it is
+  double erank_reg = 0;
+  double dc_reg = 0;
+  double sh_rest_reg = 0;
+  double thin_structure_weight = 0;     // 0: thin structures count as all else
+  double densify_structure_weight = 0;  // the same where Gaussians are added
+  double gradient_loss_weight = 0;      // of the edge loss; 0: none
+  uint32_t gradient_loss_start = 2000;
+
+  // The crop box: what is outside is learned at a lower weight.
+  std::string crop_box;  // a file, or six numbers; empty: none
+  double crop_box_loss_weight = 0.1;
+  double crop_box_lr_scale = 0.1;
+  double scaling_lr_final = 1;  // factor reached at the end
+
+  // MRNF. What depends on the strategy above and below is set by use_strategy().
+  double growth_grad_threshold = 0.00309693;
+  double grow_fraction = 0;  // 0: by max_cap
+  double opacity_decay = 0.004;
+  double scale_decay = 0.002;
+  double means_noise_weight = 50;
+  double max_screen_share = 0.586511;  // outside 0 to 1: no limit
+  double screen_share_penalty = 0.847085;
+  double far_means_lr_limit = 300;  // 1: all rows have one rate
+  double late_lr_anneal = 0.3;      // factor of opacity and colour rates from grow_until to the end
+  uint32_t grow_until = kAutoSteps;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -108,7 +137,8 @@ void visit_options(Options& o, Visit&& visit) {
   visit("iterations", o.iterations, "training steps",
         "-i --iter --total-train-iters --num-iters --max-steps --max-num-iterations");
   visit("steps_scaler", o.steps_scaler, "multiplies all step counts", "");
-  visit("strategy", o.strategy, "densification strategy: mcmc", "");
+  visit("strategy", o.strategy,
+        "densification strategy: mcmc or mrnf; each has defaults of its own", "");
   visit("seed", o.seed, "seed of all random numbers", "");
   visit("device", o.device, "device id; see `millrace devices`", "");
   visit("threads", o.threads, "threads of the cpu device; 0 = all", "");
@@ -137,6 +167,9 @@ void visit_options(Options& o, Visit&& visit) {
   visit("init_opacity", o.init_opacity, "opacity of new Gaussians", "");
   visit("init_scaling", o.init_scaling, "initial scale in neighbour distances", "");
   visit("morton_interval", o.morton_interval, "steps between reorderings; 0 = never", "");
+  visit("mip_filter", o.mip_filter,
+        "less blur and opacities that make up for it, for renders of other sizes; marks the PLY",
+        "--antialiasing --antialiased");
   visit("lambda_dssim", o.lambda_dssim, "weight of 1 - SSIM against L1",
         "--ssim-weight --ssim-lambda");
   visit("means_lr", o.means_lr, "rate of the means, in scene scales", "");
@@ -148,11 +181,46 @@ void visit_options(Options& o, Visit&& visit) {
   visit("sh_rest_divisor", o.sh_rest_divisor, "sh0_lr over the rate of the higher harmonics", "");
   visit("opacity_reg", o.opacity_reg, "weight of the mean opacity in the loss", "");
   visit("scale_reg", o.scale_reg, "weight of the mean scale in the loss", "");
+  visit("scale_reg_power", o.scale_reg_power,
+        "scale_reg falls as (p + 1) (1 - done)^p to 0 at the end; below 0: it stays", "");
+  visit("erank_reg", o.erank_reg, "weight against needles: -ln(effective rank - 1), the mean", "");
+  visit("dc_reg", o.dc_reg, "weight of the squares of base colours outside 0 to 1, their sum", "");
+  visit("sh_rest_reg", o.sh_rest_reg, "weight of the mean square of the higher harmonics", "");
+  visit("thin_structure_weight", o.thin_structure_weight,
+        "how much more thin structures of a photograph count in the loss, 0 to 4; 0 = off", "");
+  visit("densify_structure_weight", o.densify_structure_weight,
+        "how much more errors at thin structures count where Gaussians are added, 0 to 4", "");
+  visit("gradient_loss_weight", o.gradient_loss_weight,
+        "weight of the difference of edges in the loss, 0 to 8; 0 = off", "");
+  visit("gradient_loss_start", o.gradient_loss_start, "the edges' difference counts from here on",
+        "");
+  visit("crop_box", o.crop_box, "region of interest: a JSON file, or min,max as x,y,z,x,y,z", "");
+  visit("crop_box_loss_weight", o.crop_box_loss_weight, "weight of pixels that miss the box", "");
+  visit("crop_box_lr_scale", o.crop_box_lr_scale,
+        "factor of the steps of Gaussians outside the box; 0 = they stay as they are", "");
+  visit("scaling_lr_final", o.scaling_lr_final, "factor of scaling_lr at the end", "");
+  visit("growth_grad_threshold", o.growth_grad_threshold,
+        "MRNF: Gaussians whose error is larger may be split", "");
+  visit("grow_fraction", o.grow_fraction,
+        "MRNF: of them, how many are split at a refinement; 0 = by --max-cap", "");
+  visit("opacity_decay", o.opacity_decay, "MRNF: opacity lost at a refinement, 0 at the end", "");
+  visit("scale_decay", o.scale_decay, "MRNF: part of the scale lost at a refinement", "");
+  visit("means_noise_weight", o.means_noise_weight, "MRNF noise strength", "");
+  visit("max_screen_share", o.max_screen_share,
+        "MRNF: Gaussians that cover more of a view shrink once growth is over; 0 = off", "");
+  visit("screen_share_penalty", o.screen_share_penalty, "MRNF: how fast they do", "");
+  visit("far_means_lr_limit", o.far_means_lr_limit,
+        "MRNF: most that large Gaussians far from the cameras move faster; 1 = off", "");
+  visit("late_lr_anneal", o.late_lr_anneal,
+        "MRNF: factor of opacity and colour rates at the end, falling from grow_until on", "");
+  visit("grow_until", o.grow_until,
+        "MRNF: no growth from this step on; auto = half of the iterations", "");
   visit("noise_lr", o.noise_lr, "MCMC noise strength", "");
   visit("min_opacity", o.min_opacity, "MCMC: Gaussians at or below are dead", "");
   visit("refine_every", o.refine_every, "steps between refinements", "");
   visit("start_refine", o.start_refine, "first refinement after this step", "--refine-start");
-  visit("stop_refine", o.stop_refine, "no refinement from this step on", "--refine-stop");
+  visit("stop_refine", o.stop_refine,
+        "no refinement from this step on; auto = 95 % of the iterations", "--refine-stop");
   visit("test_capacity", o.test_capacity, "N@S: instance capacity N at step S (testing)", "");
   visit("test_capacity_random", o.test_capacity_random,
         "probability of a random capacity per step (testing)", "");

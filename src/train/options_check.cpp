@@ -8,6 +8,7 @@
 #include <string>
 
 #include "train/option_values.h"
+#include "train/strategy_options.h"
 #include "train/trainer.h"
 
 namespace millrace {
@@ -77,8 +78,7 @@ void Ranges::check_run() {
   require(o.iterations >= 1 && o.iterations <= kMaxIterations, "iterations",
           fmt::format("from 1 to {}", kMaxIterations), o.iterations);
   positive("steps_scaler", o.steps_scaler);
-  require(is_one_of(o.strategy, kStrategies), "strategy", "mcmc, the one strategy there is so far",
-          "'" + o.strategy + "'");
+  require(is_one_of(o.strategy, kStrategies), "strategy", "mcmc or mrnf", "'" + o.strategy + "'");
   require(!o.device.empty(), "device", "auto or an id that `millrace devices` lists", "empty");
   require(o.threads >= 0 && o.threads <= kMaxThreads, "threads",
           fmt::format("from 0 to {}", kMaxThreads), o.threads);
@@ -105,14 +105,41 @@ void Ranges::check_rates() {
   not_negative("opacity_lr", o.opacity_lr);
   not_negative("scaling_lr", o.scaling_lr);
   not_negative("rotation_lr", o.rotation_lr);
-  not_negative("sh0_lr", o.sh0_lr);
+  require(o.sh0_lr >= 0 || (o.sh0_lr == -1 && o.strategy == "mrnf"), "sh0_lr",
+          "0 or more, or -1 with --strategy mrnf for what suits --max-cap", o.sh0_lr);
+  positive("scaling_lr_final", o.scaling_lr_final);
   positive("sh_rest_divisor", o.sh_rest_divisor);
   not_negative("opacity_reg", o.opacity_reg);
   not_negative("scale_reg", o.scale_reg);
+  require(std::isfinite(o.scale_reg_power) && o.scale_reg_power <= 100, "scale_reg_power",
+          "at most 100", o.scale_reg_power);
+  not_negative("erank_reg", o.erank_reg);
+  not_negative("dc_reg", o.dc_reg);
+  not_negative("sh_rest_reg", o.sh_rest_reg);
+  const auto up_to = [&](const char* key, double most, double value) {
+    require(value >= 0 && value <= most, key, fmt::format("from 0 to {}", most), value);
+  };
+  up_to("thin_structure_weight", 4, o.thin_structure_weight);
+  up_to("densify_structure_weight", 4, o.densify_structure_weight);
+  up_to("gradient_loss_weight", 8, o.gradient_loss_weight);
   not_negative("noise_lr", o.noise_lr);
+  not_negative("growth_grad_threshold", o.growth_grad_threshold);
+  share("grow_fraction", o.grow_fraction);
+  share("opacity_decay", o.opacity_decay);
+  require(o.scale_decay >= 0 && o.scale_decay <= 0.5, "scale_decay", "from 0 to 0.5",
+          o.scale_decay);
+  not_negative("means_noise_weight", o.means_noise_weight);
+  not_negative("max_screen_share", o.max_screen_share);
+  not_negative("screen_share_penalty", o.screen_share_penalty);
+  require(std::isfinite(o.far_means_lr_limit) && o.far_means_lr_limit >= 1, "far_means_lr_limit",
+          "1 or more", o.far_means_lr_limit);
+  require(o.late_lr_anneal > 0 && o.late_lr_anneal <= 1, "late_lr_anneal", "above 0, at most 1",
+          o.late_lr_anneal);
   require(o.min_opacity >= 0 && o.min_opacity < 1, "min_opacity", "from 0 to below 1",
           o.min_opacity);
   at_least_1("refine_every", o.refine_every);
+  share("crop_box_loss_weight", o.crop_box_loss_weight);
+  share("crop_box_lr_scale", o.crop_box_lr_scale);
 }
 
 void Ranges::check_tests() {
@@ -150,11 +177,15 @@ Result<uint32_t> scaled(uint32_t steps, double scaler) {
 }  // namespace
 
 Result<TrainOptions> checked_options(const TrainOptions& options) {
-  MILLRACE_TRY(Ranges(options).check());
-  TrainOptions o = options;
+  TrainOptions named = options;
+  named.strategy = canonical_strategy(options.strategy);
+  MILLRACE_TRY(Ranges(named).check());
+  TrainOptions o = resolved_options(named);
   if (o.steps_scaler == 1) return o;
-  for (uint32_t* steps : {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every,
-                          &o.sh_degree_interval, &o.morton_interval}) {
+  for (uint32_t* steps :
+       {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every, &o.grow_until,
+        &o.sh_degree_interval, &o.morton_interval, &o.gradient_loss_start}) {
+    if (*steps == kAutoSteps) continue;  // of another strategy
     MILLRACE_ASSIGN(*steps, scaled(*steps, o.steps_scaler));
   }
   for (std::vector<uint32_t>* list : {&o.eval_steps, &o.save_steps}) {

@@ -10,6 +10,7 @@
 
 #include "train/near_match.h"
 #include "train/option_values.h"
+#include "train/strategy_options.h"
 #include "train/trainer.h"
 
 namespace millrace {
@@ -20,7 +21,12 @@ using Json = nlohmann::ordered_json;
 // ---- Values to JSON -----------------------------------------------------------------------------
 
 template <class T>
-Json to_json_value(const T& value) {
+Json to_json_value(std::string_view, const T& value) {
+  return value;
+}
+
+Json to_json_value(std::string_view key, uint32_t value) {
+  if (has_auto_steps(key) && value == kAutoSteps) return "auto";
   return value;
 }
 
@@ -33,12 +39,12 @@ double shortest_double(float value) {
   return static_cast<float>(number) == value ? number : static_cast<double>(value);
 }
 
-Json to_json_value(const std::array<float, 3>& color) {
+Json to_json_value(std::string_view, const std::array<float, 3>& color) {
   return Json::array(
       {shortest_double(color[0]), shortest_double(color[1]), shortest_double(color[2])});
 }
 
-Json to_json_value(const std::vector<ForcedCapacity>& forced) {
+Json to_json_value(std::string_view, const std::vector<ForcedCapacity>& forced) {
   Json array = Json::array();
   for (const ForcedCapacity& f : forced) array.push_back(fmt::format("{}@{}", f.capacity, f.step));
   return array;
@@ -100,7 +106,8 @@ bool from_json_value(std::string_view, const Json& json, int& value) {
 }
 
 bool from_json_value(std::string_view key, const Json& json, uint32_t& value) {
-  if (json.is_string() && key == "resize_factor") return text_value(key, json, value);
+  if (json.is_string() && (key == "resize_factor" || has_auto_steps(key)))
+    return text_value(key, json, value);
   return whole_value(json, value);
 }
 
@@ -203,7 +210,7 @@ std::string options_to_json(const TrainOptions& options) {
   json["dataset"] = options.dataset;
   TrainOptions copy = options;  // visit_options hands out references that may be written
   visit_options(copy, [&](const char* key, auto& member, const char*, const char*) {
-    json[key] = to_json_value(member);
+    json[key] = to_json_value(key, member);
   });
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -217,6 +224,10 @@ Result<TrainOptions> options_from_json(const std::string& text, const std::strin
                              file_name, shown(json))};
   }
   TrainOptions options = base;
+  // The strategy first: its defaults give way to what the file says.
+  if (const auto found = json.find("strategy"); found != json.end() && found->is_string()) {
+    use_strategy(options, found->get<std::string>());
+  }
   std::vector<std::string> keys = {"dataset"};
   visit_options(options,
                 [&](const char* key, auto&, const char*, const char*) { keys.emplace_back(key); });
@@ -239,6 +250,7 @@ Result<TrainOptions> options_from_json(const std::string& text, const std::strin
           fmt::format("{}: \"{}\": {}", place_of_key(file_name, text, key), key, complaint)};
     }
   }
+  options.strategy = canonical_strategy(options.strategy);
   return options;
 }
 

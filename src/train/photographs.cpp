@@ -6,8 +6,12 @@
 
 namespace millrace {
 Photographs::Photographs(Device& device, const std::vector<View>& views,
-                         const ImageLoaderOptions& loader, uint64_t budget_bytes, uint32_t n_ahead)
-    : device_(device), targets_(views, budget_bytes), n_views_(views.size()), n_ahead_(n_ahead) {
+                         const ImageLoaderOptions& loader, uint64_t budget_bytes, uint32_t n_ahead,
+                         bool with_structure)
+    : device_(device),
+      targets_(views, budget_bytes, with_structure),
+      n_views_(views.size()),
+      n_ahead_(n_ahead) {
   ImageLoaderOptions options = loader;
   options.cache_bytes = targets_.decoded_budget_bytes();
   loader_ = std::make_unique<ImageLoader>(views, options, device.ledger());
@@ -46,7 +50,7 @@ void Photographs::prefetch(std::span<const uint32_t> views) {
   for (auto view = views.rbegin(); view != views.rend(); ++view) targets_.touch(*view);
 }
 
-Result<Tensor> Photographs::target_blocking(uint32_t view) {
+Result<Target> Photographs::target_blocking(uint32_t view) {
   if (targets_.find(view).defined()) {
     targets_.touch(view);
     return targets_.find(view);
@@ -57,7 +61,7 @@ Result<Tensor> Photographs::target_blocking(uint32_t view) {
                  loaded.error().message + "; remove or replace the photograph and start again"};
   }
   const auto begin = std::chrono::steady_clock::now();
-  const Tensor target = targets_.put(device_, view, loaded.value()->pixels);
+  const Target target = targets_.put(device_, view, loaded.value()->pixels);
   ++loads_;
   load_ns_ += static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());

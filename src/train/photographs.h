@@ -21,9 +21,10 @@ class Photographs {
   static constexpr uint32_t kMostAhead = 16, kPreloadAhead = 4;
 
   /// `views`: the training views, in the order of the sampler's numbers. `n_ahead`: how many views
-  /// that are not on the device are decoded before their turn.
+  /// that are not on the device are decoded before their turn. `with_structure`: targets have their
+  /// ridge map.
   Photographs(Device& device, const std::vector<View>& views, const ImageLoaderOptions& loader,
-              uint64_t budget_bytes, uint32_t n_ahead = kMostAhead);
+              uint64_t budget_bytes, uint32_t n_ahead = kMostAhead, bool with_structure = false);
 
   /// Decodes ahead of the first step: everything if it fits, else the beginning of the order given.
   /// Errors: the file's, with its path.
@@ -34,9 +35,9 @@ class Photographs {
   /// Says which views come next, the first one first; never waits. They are decoded where they must
   /// be, and what is on the device for them gives way last.
   void prefetch(std::span<const uint32_t> views);
-  /// The target of `view`, [3,H,W] U8. Waits for a decode (reason Decode) only if prefetching fell
-  /// behind. The tensor stays valid while it is held.
-  Result<Tensor> target_blocking(uint32_t view);
+  /// The target of `view`. Waits for a decode (reason Decode) only if prefetching fell behind. It
+  /// stays valid while it is held.
+  Result<Target> target_blocking(uint32_t view);
   /// Views that were asked for and whose decode has not ended.
   size_t undecoded() const { return loader_->undecoded(); }
   /// Whether every photograph stays on the device.

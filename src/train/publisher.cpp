@@ -126,12 +126,16 @@ void Publisher::snapshot(uint32_t steps, ModelSnapshot snapshot) {
 
 Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   const TraceSpan span(trace_, TraceTrack::Phases, "save");
-  const uint64_t n = row_count(snapshot);
+  const uint64_t n_rows = row_count(snapshot);
+  // Free rows of an MRNF model are no Gaussians; MCMC's model has none.
+  const bool has_free = control_of(snapshot).counts.free > 0;
+  const uint64_t n = n_rows - control_of(snapshot).counts.free;
   // Piece by piece, so that saving takes little memory beside the snapshot: first the count, then
   // the rows.
   const auto for_each_piece = [&](const auto& visit) -> Result<void> {
-    for (uint64_t begin = 0; begin < n; begin += kRowsAtOnce) {
-      GaussianCloud cloud = cloud_of(snapshot, begin, std::min(n, begin + kRowsAtOnce));
+    for (uint64_t begin = 0; begin < n_rows; begin += kRowsAtOnce) {
+      GaussianCloud cloud = cloud_of(snapshot, begin, std::min(n_rows, begin + kRowsAtOnce));
+      if (has_free) drop_free_rows(cloud);
       const uint64_t n_dropped = drop_non_finite_rows(cloud);
       MILLRACE_TRY(visit(cloud, n_dropped));
     }
@@ -151,8 +155,9 @@ Result<void> Publisher::save(uint32_t steps, const ModelSnapshot& snapshot) {
   }
   if (n > n_dropped) {
     const std::filesystem::path file = setup_.folder.ply(steps);
-    MILLRACE_ASSIGN(GaussianPlyWriter writer,
-                    GaussianPlyWriter::create(file, n - n_dropped, snapshot.max_sh_degree));
+    MILLRACE_ASSIGN(
+        GaussianPlyWriter writer,
+        GaussianPlyWriter::create(file, n - n_dropped, snapshot.max_sh_degree, setup_.mip_filter));
     MILLRACE_TRY(for_each_piece(
         [&](const GaussianCloud& cloud, uint64_t) -> Result<void> { return writer.add(cloud); }));
     MILLRACE_TRY(writer.finish());

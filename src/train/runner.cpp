@@ -92,7 +92,8 @@ uint64_t Runner::row_bound() const {
   uint64_t bound = accepted_rows_ ? accepted_rows_ : state_.model.row_capacity;
   for (const Pending& pending : pending_) {
     if (kind_of(pending.transaction) == TransactionKind::Refine) {
-      bound = mcmc_row_bound(bound, schedule_.max_cap(step_of(pending.transaction)));
+      const uint32_t step = step_of(pending.transaction);
+      bound = schedule_.row_bound_after(step, bound, schedule_.max_cap(step));
     }
   }
   return std::min(bound, state_.model.row_capacity);
@@ -178,9 +179,10 @@ Result<void> Runner::record_blocking(uint64_t transaction) {
       MILLRACE_TRY(record_frame_blocking(pending));
       break;
     case TransactionKind::Refine:
-      MILLRACE_TRY(ensure_row_room_blocking(mcmc_row_bound(row_bound(), schedule_.max_cap(step))));
+      MILLRACE_TRY(ensure_row_room_blocking(
+          schedule_.row_bound_after(step, row_bound(), schedule_.max_cap(step))));
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
-      refine_transaction(state_, pending.step);
+      refine_transaction(state_, pending.step, schedule_.measures_after(step));
       break;
     case TransactionKind::Reorder:
       pending.step = upload_step_block(device_, schedule_.block(transaction, epoch_, 0));
@@ -236,9 +238,9 @@ void Runner::note_queued(const Pending& pending, Point point) {
 }
 
 // The target of a step that was refused: it may have given way to others since.
-Tensor Runner::pinned_target(uint64_t transaction) {
+Target Runner::pinned_target(uint64_t transaction) {
   for (Pending& refused : refused_) {
-    if (refused.transaction == transaction) return std::exchange(refused.target, Tensor());
+    if (refused.transaction == transaction) return std::exchange(refused.target, Target());
   }
   return {};
 }
@@ -321,8 +323,9 @@ Result<void> Runner::accept(const Pending& pending, const Control& control,
   const uint32_t steps = step_of(pending.transaction);
   if (kind == TransactionKind::Snapshot) sink_->snapshot(steps, pending.snapshot);
   if (kind == TransactionKind::Eval) {
-    sink_->rendered({steps, index_of(pending.transaction), control.counts.rows,
-                     sizes_[pending.view], pending.image});
+    sink_->rendered({steps, index_of(pending.transaction),
+                     control.counts.rows - control.counts.free, sizes_[pending.view],
+                     pending.image});
   }
   return {};
 }

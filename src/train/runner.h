@@ -60,7 +60,8 @@ class Runner {
     uint32_t epoch;
     uint32_t view;
     Ticket control;
-    Tensor step, target;
+    Tensor step;
+    Target target;
     uint32_t n_bands;
     Ticket image;            // of an evaluation
     ModelSnapshot snapshot;  // of a snapshot
@@ -75,7 +76,7 @@ class Runner {
   Result<void> record_blocking(uint64_t transaction);
   Result<void> record_frame_blocking(Pending& pending);
   void note_queued(const Pending& pending, Point point);
-  Tensor pinned_target(uint64_t transaction);
+  Target pinned_target(uint64_t transaction);
   void prefetch_ahead(uint32_t step);
   Result<void> ensure_row_room_blocking(uint64_t rows);
   Result<void> harvest_blocking(const std::function<void(const StepMetrics&)>& accepted);

@@ -32,6 +32,31 @@ CameraRecord make_camera_record(const Camera& camera, double near_plane) {
 
 FrameSize frame_size(const Camera& camera) { return {camera.width, camera.height}; }
 
+void begin_strategy(TrainState& state, const std::vector<View>& train_views,
+                    const SceneScale& scale) {
+  if (!state.model.statistics.defined()) return;
+  std::vector<std::array<double, 3>> centres;
+  std::array<double, 3> mean = {};
+  for (const View& view : train_views) {
+    const CameraRecord record = make_camera_record(view.camera, kNearPlane);
+    centres.push_back({record.centre[0], record.centre[1], record.centre[2]});
+    for (size_t k = 0; k < 3; ++k) {
+      mean[k] += centres.back()[k] / static_cast<double>(train_views.size());
+    }
+  }
+  double radius = 0, distance = 0;
+  for (const auto& c : centres) {
+    radius = std::max(radius, std::hypot(c[0] - mean[0], c[1] - mean[1], c[2] - mean[2]));
+  }
+  distance = std::hypot(mean[0], mean[1], mean[2]);
+  constexpr double kLeast = 32 * 1.1920929e-7;
+  const bool has_hull = centres.size() >= 2 && radius > kLeast * std::max(1.0, distance);
+  const float centre[3] = {static_cast<float>(mean[0]), static_cast<float>(mean[1]),
+                           static_cast<float>(mean[2])};
+  mrnf_begin(state.model, state.workspace.rows.row_ids, centre,
+             has_hull ? static_cast<float>(radius) : 0.0f, static_cast<float>(scale.normaliser));
+}
+
 namespace {
 
 // Of `available` points, the one that Gaussian i of n begins at.
@@ -66,6 +91,7 @@ GaussianCloud initial_cloud(const Dataset& dataset, const TrainOptions& options,
   std::vector<float> positions = start_positions(dataset, n);
   GaussianCloud cloud;
   cloud.sh_degree = static_cast<int>(options.sh_degree);
+  cloud.mip_filter = options.mip_filter;
   cloud.sh0.resize(3 * n);
   for (uint64_t i = 0; i < n; ++i) {
     const uint64_t from = start_point(i, available, n);

@@ -10,6 +10,7 @@
 #include "kernels/splat_params.h"
 #include "splat/workspace.h"
 #include "train/options.h"
+#include "train/train_step.h"
 
 namespace millrace {
 
@@ -23,6 +24,10 @@ FrameSize frame_size(const Camera& camera);
 /// For each Gaussian that training begins with: the mean squared distance to its 3 nearest
 /// neighbours, in world units squared. The slow part of initial_cloud().
 std::vector<float> initial_distances(const Dataset& dataset, const TrainOptions& options);
+/// What the strategy of `state` measures before the first step: MRNF's bounds, with a hull around
+/// the training cameras (TRAINING.md 3.4).
+void begin_strategy(TrainState& state, const std::vector<View>& train_views,
+                    const SceneScale& scale);
 
 /// The Gaussians that training begins with: one per point, or `max_cap` of them drawn evenly if
 /// there are more

@@ -6,12 +6,39 @@
 #include <numeric>
 
 #include "base/philox.h"
+#include "strategy/mcmc.h"
+#include "strategy/mrnf.h"
 
 namespace millrace {
+
+namespace {
+
+// The weight of the mean scale: constant, or with the same mean over the run falling to 0
+// (TRAINING.md 4.7).
+double scale_reg_at(const TrainOptions& options, uint32_t step) {
+  const double p = options.scale_reg_power;
+  if (p < 0) return options.scale_reg;
+  const double left = std::max(0.0, 1.0 - (step + 1.0) / options.iterations);
+  return options.scale_reg * (p + 1) * std::pow(left, p);
+}
+
+}  // namespace
 
 bool Schedule::refines_after(uint32_t step) const {
   return step > options_.start_refine && step < options_.stop_refine && options_.refine_every > 0 &&
          step % options_.refine_every == 0;
+}
+
+bool Schedule::measures_after(uint32_t step) const {
+  constexpr uint32_t kRefinementsBetween = 5;
+  return is_mrnf() && refines_after(step) &&
+         step / options_.refine_every % kRefinementsBetween == 0;
+}
+
+uint64_t Schedule::row_bound_after(uint32_t step, uint64_t rows, uint64_t max_rows) const {
+  if (!is_mrnf()) return mcmc_row_bound(rows, max_rows);
+  return mrnf_row_bound(rows, max_rows, static_cast<float>(options_.grow_fraction),
+                        step < options_.grow_until);
 }
 
 bool Schedule::reorders_after(uint32_t step) const {
@@ -85,13 +112,59 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.inv_sqrt_bias2 = static_cast<float>(1.0 / std::sqrt(bias2));
   block.ssim_weight = static_cast<float>(options_.lambda_dssim);
   block.opacity_reg = static_cast<float>(options_.opacity_reg);
-  block.scale_reg = static_cast<float>(options_.scale_reg / scale_.normaliser);
+  block.scale_reg = static_cast<float>(scale_reg_at(options_, step) / scale_.normaliser);
+  block.mrnf.erank_reg = static_cast<float>(options_.erank_reg);
+  block.mrnf.dc_reg = static_cast<float>(options_.dc_reg);
+  block.mrnf.sh_rest_reg = static_cast<float>(options_.sh_rest_reg);
+  const auto crop_box = edits_ ? edits_->crop_box(step) : std::nullopt;
+  if (crop_box) block.crop = crop_step(*crop_box, options_.crop_box_lr_scale);
+  block.loss.outside_weight = static_cast<float>(options_.crop_box_loss_weight);
+  block.loss.structure_weight = static_cast<float>(options_.thin_structure_weight);
+  block.loss.densify_structure_weight = static_cast<float>(options_.densify_structure_weight);
+  if (step >= options_.gradient_loss_start) {
+    block.loss.edge_weight = static_cast<float>(options_.gradient_loss_weight);
+  }
   // Sigma eps w is in world units squared; dividing by the unit makes the step independent of it.
   block.noise_scale = static_cast<float>(means_rate * options_.noise_lr / scale_.normaliser);
   block.min_opacity = static_cast<float>(options_.min_opacity);
   block.max_rows = static_cast<uint32_t>(std::min<uint64_t>(max_cap(step), ~0u));
   block.modes = options_.bg_mode == "random" && !evaluates ? kModeRandomBackground : 0;
+  if (options_.mip_filter) block.modes |= kModeMipFilter;
+  if (is_mrnf()) set_mrnf(block, bias1);
   return block;
+}
+
+// Stages of MRNF are parts of the run, so rates fall over its iterations (TRAINING.md 1.5, 3).
+void Schedule::set_mrnf(StepBlock& block, double bias1) const {
+  const TrainOptions& o = options_;
+  const uint32_t step = block.step;
+  const double done = static_cast<double>(step) / o.iterations;
+  const double means_rate = o.means_lr * std::pow(o.means_lr_final, done);  // of median sizes
+  block.rate_means = static_cast<float>(means_rate / bias1);
+  block.rate_scales = static_cast<float>(o.scaling_lr * std::pow(o.scaling_lr_final, done) / bias1);
+  if (step > o.grow_until && o.iterations > o.grow_until) {
+    const double late = static_cast<double>(step - o.grow_until) / (o.iterations - o.grow_until);
+    const auto factor = static_cast<float>(std::pow(o.late_lr_anneal, late));
+    for (float* rate : {&block.rate_opacities, &block.rate_sh0, &block.rate_sh_rest}) {
+      *rate *= factor;
+    }
+  }
+  block.noise_scale = static_cast<float>(means_rate * o.means_noise_weight);
+  MrnfStep& mrnf = block.mrnf;
+  mrnf.modes = kMrnfOn;
+  if (step < o.grow_until) mrnf.modes |= kMrnfGrows;
+  if (measures_after(step)) mrnf.modes |= kMrnfBounds;
+  if (step < o.stop_refine && o.means_noise_weight > 0) mrnf.modes |= kMrnfNoise;
+  mrnf.growth_threshold = static_cast<float>(o.growth_grad_threshold);
+  mrnf.growth_fraction = static_cast<float>(o.grow_fraction);
+  const double left = std::max(0.0, 1.0 - (step + 1.0) / o.iterations);
+  mrnf.opacity_decay = static_cast<float>(o.opacity_decay * left);
+  mrnf.scale_decay = static_cast<float>(o.scale_decay * left);
+  mrnf.far_rate_limit = static_cast<float>(o.far_means_lr_limit);
+  if (step >= o.grow_until && step >= o.refine_every) {
+    mrnf.screen_share_limit = static_cast<float>(o.max_screen_share);
+    mrnf.screen_share_penalty = static_cast<float>(o.screen_share_penalty);
+  }
 }
 
 std::array<float, 3> background_at(const TrainOptions& options, uint32_t step,

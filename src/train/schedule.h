@@ -62,12 +62,19 @@ class Schedule {
   }
   /// The most rows at `step`.
   uint64_t max_cap(uint32_t step) const;
+  bool is_mrnf() const { return options_.strategy == "mrnf"; }
+  /// Whether MRNF measures the scene's bounds at the refinement after `step`.
+  bool measures_after(uint32_t step) const;
+  /// A bound on the rows after the refinement that follows `step`, of at most `rows` rows and the
+  /// cap `max_rows`.
+  uint64_t row_bound_after(uint32_t step, uint64_t rows, uint64_t max_rows) const;
   /// The step block of `transaction`; `view` is a row of the camera table. An evaluation has the
   /// plain background and the degree of the step before.
   StepBlock block(uint64_t transaction, uint32_t epoch, uint32_t view) const;
 
  private:
   uint64_t after_snapshot(uint32_t step) const;
+  void set_mrnf(StepBlock& block, double bias1) const;
 
   const TrainOptions& options_;
   SceneScale scale_;

@@ -41,7 +41,8 @@ Result<std::string> state_sha256_blocking(const Model& model, const HashedProgre
   Device& device = *model.device;
   const Ticket control = read_later(model.control);
   MILLRACE_TRY(device.wait_blocking(control.point(), {WaitReason::UserRead, "state_hash.control"}));
-  const uint64_t n = control.as<Control>().counts.rows;
+  const auto state = control.as<Control>();
+  const uint64_t n = state.counts.rows;
   Sha256 hash;
   hash.add("millrace-state-1", 16);
   hash.add_value<uint64_t>(n);
@@ -50,18 +51,28 @@ Result<std::string> state_sha256_blocking(const Model& model, const HashedProgre
   hash.add_value<uint64_t>(progress.seed);
   constexpr uint64_t kRowsAtOnce = 32 * kRowBlock;
   const auto n_blocks = static_cast<int64_t>((n + kRowBlock - 1) / kRowBlock);
+  const auto add_rows = [&](const Tensor& tensor, uint32_t lanes) -> Result<void> {
+    const Ticket ticket = read_later(tensor.slice(0, 0, n_blocks));
+    MILLRACE_TRY(device.wait_blocking(ticket.point(), {WaitReason::UserRead, "state_hash.rows"}));
+    const auto* blocks = reinterpret_cast<const float*>(ticket.bytes().data());
+    for (uint64_t begin = 0; begin < n; begin += kRowsAtOnce) {
+      const std::vector<float> rows =
+          from_row_blocks(blocks, begin, std::min(n, begin + kRowsAtOnce), lanes);
+      hash.add(rows.data(), rows.size() * sizeof(float));
+    }
+    return {};
+  };
   for (const ParameterGroup* group : {&model.geometry, &model.sh_rest}) {
     if (group->lanes == 0) continue;
     for (const Tensor* tensor : {&group->value, &group->first_moment, &group->second_moment}) {
-      const Ticket ticket = read_later(tensor->slice(0, 0, n_blocks));
-      MILLRACE_TRY(device.wait_blocking(ticket.point(), {WaitReason::UserRead, "state_hash.rows"}));
-      const auto* blocks = reinterpret_cast<const float*>(ticket.bytes().data());
-      for (uint64_t begin = 0; begin < n; begin += kRowsAtOnce) {
-        const std::vector<float> rows =
-            from_row_blocks(blocks, begin, std::min(n, begin + kRowsAtOnce), group->lanes);
-        hash.add(rows.data(), rows.size() * sizeof(float));
-      }
+      MILLRACE_TRY(add_rows(*tensor, group->lanes));
     }
+  }
+  if (model.statistics.defined()) {
+    hash.add("statistics", 10);
+    hash.add_value<uint64_t>(state.counts.free);
+    hash.add(&state.bounds, sizeof(state.bounds));
+    MILLRACE_TRY(add_rows(model.statistics, kStatisticLanes));
   }
   return hash.hex();
 }

@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "loss/photometric.h"
+#include "loss/pixel_weights.h"
 
 namespace millrace {
 
-TargetCache::TargetCache(const std::vector<View>& views, uint64_t budget_bytes)
-    : resident_(views.size()) {
+TargetCache::TargetCache(const std::vector<View>& views, uint64_t budget_bytes, bool with_structure)
+    : with_structure_(with_structure), resident_(views.size()) {
   for (const View& view : views) {
-    sizes_.push_back({view.camera.width, view.camera.height});
+    sizes_.push_back({view.camera.width, view.camera.height, with_structure ? 4u : 3u});
     total_bytes_ += sizes_.back().bytes();
   }
   all_resident_ = total_bytes_ <= budget_bytes;
@@ -22,14 +23,16 @@ void TargetCache::touch(uint32_t view) {
   if (at != recent_.end()) std::rotate(at, at + 1, recent_.end());
 }
 
-Tensor TargetCache::put(Device& device, uint32_t view, std::span<const uint8_t> pixels) {
+Target TargetCache::put(Device& device, uint32_t view, std::span<const uint8_t> pixels) {
   const Size size = sizes_[view];
   while (!all_resident_ && !recent_.empty() && resident_bytes_ + size.bytes() > budget_bytes_) {
-    resident_[recent_.front()] = Tensor();
+    resident_[recent_.front()] = Target();
     resident_bytes_ -= sizes_[recent_.front()].bytes();
     recent_.erase(recent_.begin());
   }
-  resident_[view] = upload_photograph(device, pixels, size.width, size.height);
+  Target& target = resident_[view];
+  target.pixels = upload_photograph(device, pixels, size.width, size.height);
+  if (with_structure_) target.structure = ridge_map(target.pixels, size.width, size.height);
   resident_bytes_ += size.bytes();
   if (!all_resident_) recent_.push_back(view);
   return resident_[view];

@@ -10,19 +10,27 @@
 
 namespace millrace {
 
+/// What a step compares its image with.
+struct Target {
+  Tensor pixels;     // [3,H,W] U8
+  Tensor structure;  // [H,W] U8, its ridge map, where structures are weighed
+  Tensor mask;       // [H,W] U8, where there is one
+  bool defined() const { return pixels.defined(); }
+};
+
 /// Targets of all views if they fit, else half of the budget for targets; the other half is for
 /// decoded photographs on the host.
 class TargetCache {
  public:
-  TargetCache(const std::vector<View>& views, uint64_t budget_bytes);
+  TargetCache(const std::vector<View>& views, uint64_t budget_bytes, bool with_structure = false);
 
-  /// The target of `view`, or an undefined tensor.
-  const Tensor& find(uint32_t view) const { return resident_[view]; }
+  /// The target of `view`, or an undefined one.
+  const Target& find(uint32_t view) const { return resident_[view]; }
   /// Makes `view`, if it is resident, the last to give way.
   void touch(uint32_t view);
   /// Uploads the target of a view that is not resident, [height, width, 3] of `size_of(view)`;
   /// others give way.
-  Tensor put(Device& device, uint32_t view, std::span<const uint8_t> pixels);
+  Target put(Device& device, uint32_t view, std::span<const uint8_t> pixels);
 
   bool all_resident() const { return all_resident_; }
   /// Of all views as targets.
@@ -34,10 +42,12 @@ class TargetCache {
  private:
   struct Size {
     uint32_t width, height;
-    uint64_t bytes() const { return uint64_t{3} * width * height; }
+    uint32_t n_planes;
+    uint64_t bytes() const { return uint64_t{n_planes} * width * height; }
   };
+  bool with_structure_;
   std::vector<Size> sizes_;
-  std::vector<Tensor> resident_;
+  std::vector<Target> resident_;
   std::vector<uint32_t> recent_;  // resident views, first to go first (only when not all fit)
   uint64_t budget_bytes_, resident_bytes_ = 0, total_bytes_ = 0;
   bool all_resident_ = false;

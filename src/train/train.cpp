@@ -23,6 +23,7 @@
 #include "train/start_instances.h"
 #include "train/state_hash.h"
 #include "train/step_windows.h"
+#include "train/strategy_options.h"
 #include "train/train_memory.h"
 #include "train/trainer.h"
 
@@ -147,9 +148,7 @@ Result<void> Run::save_trace() {
 }
 
 Result<void> Run::load_blocking() {
-  if (!options_.commands.empty()) {
-    MILLRACE_ASSIGN(edits_, EditLog::read(options_.commands, options_.iterations));
-  }
+  MILLRACE_ASSIGN(edits_, EditLog::of_settings(options_));
   last_step_ = options_.iterations;
   for (const Edit& edit : edits_.edits()) {
     if (edit.stop) last_step_ = std::min(last_step_, edit.step);
@@ -225,6 +224,7 @@ Result<void> Run::allocate() {
     const uint64_t rows = std::max(plan_.row_capacity, cloud.count());
     state_->model = make_model(*device_, cloud, static_cast<int>(options_.sh_degree), rows);
     n_rows = cloud.count();
+    prepare_strategy(state_->model, options_, n_rows);
   }
   dataset_.points = PointCloud();
   start_distances_ = {};
@@ -239,7 +239,9 @@ Result<void> Run::allocate() {
   }
   state_->cameras = make_camera_table(*device_, cameras);
   make_working_memory(*state_, all_sizes,
-                      first_instance_capacity(n_rows, start_instances_, options_));
+                      first_instance_capacity(n_rows, start_instances_, options_),
+                      pixel_needs(options_));
+  begin_strategy(*state_, train_views_, scale_);
   if (!options_.bg_image.empty()) {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
@@ -251,15 +253,17 @@ Result<void> Run::preload_blocking() {
   ImageLoaderOptions loader;
   loader.background = options_.bg_color;
   loader.artificial_delay_ms = options_.test_decode_delay_ms;
-  photographs_ = std::make_unique<Photographs>(*device_, train_views_, loader,
-                                               options_.image_cache_bytes, plan_.n_ahead);
+  photographs_ =
+      std::make_unique<Photographs>(*device_, train_views_, loader, options_.image_cache_bytes,
+                                    plan_.n_ahead, pixel_needs(options_).structure);
   publisher_ =
       std::make_unique<Publisher>(Publisher::Setup{.folder = folder_,
                                                    .eval_views = test_views_,
                                                    .background = options_.bg_color,
                                                    .decode_delay_ms = options_.test_decode_delay_ms,
                                                    .last_step = last_step_,
-                                                   .most_waiting_bytes = plan_.most_waiting_bytes},
+                                                   .most_waiting_bytes = plan_.most_waiting_bytes,
+                                                   .mip_filter = options_.mip_filter},
                                   *device_, observer_);
   runner_ =
       std::make_unique<Runner>(*device_, options_, scale_, *state_, *photographs_, sizes_, &edits_);
@@ -382,7 +386,7 @@ Result<void> Run::finish_blocking() {
 
   summary_.output = folder_.root;
   summary_.report = folder_.report();
-  summary_.gaussians = control.counts.rows;
+  summary_.gaussians = control.counts.rows - control.counts.free;
   summary_.replays = runner_->replays();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   summary_.psnr = report.has_psnr ? eval.psnr : nan;
@@ -405,7 +409,7 @@ Result<void> Run::finish_blocking() {
 Result<TrainSummary> train(const TrainOptions& options, const TrainObserver& observer,
                            const std::atomic<bool>& stop) {
   MILLRACE_ASSIGN(const TrainOptions checked, checked_options(options));
-  Run run(options, checked, observer, stop);
+  Run run(resolved_options(options), checked, observer, stop);
   return run.run_blocking();
 }
 

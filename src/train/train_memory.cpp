@@ -17,7 +17,13 @@ uint64_t row_room_bytes(const Model& model, uint64_t rows) {
   SizingDevice device(0);
   const Model larger = make_empty_model(device, 1, model.max_sh_degree, rows);
   const RowBuffers buffers = make_row_buffers(device, rows);
-  const McmcScratch scratch = make_mcmc_scratch(larger);
+  Model keeping = larger;
+  McmcScratch scratch;
+  if (model.statistics.defined()) {
+    keep_statistics(keeping, 1);
+  } else {
+    scratch = make_mcmc_scratch(larger);
+  }
   return device.memory().reserved_bytes;
 }
 
@@ -44,16 +50,32 @@ uint64_t instance_room_bytes(uint64_t capacity, uint64_t n_tiles) {
   return device.memory().reserved_bytes;
 }
 
+PixelNeeds pixel_needs(const TrainOptions& options) {
+  PixelNeeds needs;
+  needs.gradients = true;
+  needs.error_map = options.strategy == "mrnf";
+  // A crop box may come by an edit of any step.
+  const bool crops = !options.crop_box.empty() || !options.commands.empty();
+  needs.structure = options.thin_structure_weight > 0 ||
+                    (needs.error_map && options.densify_structure_weight > 0);
+  needs.weights = options.thin_structure_weight > 0 || (crops && options.crop_box_loss_weight < 1);
+  needs.edge_loss = options.gradient_loss_weight > 0;
+  return needs;
+}
+
 void make_working_memory(TrainState& state, const std::vector<FrameSize>& sizes,
-                         uint64_t n_instances) {
+                         uint64_t n_instances, const PixelNeeds& needs) {
   Device& device = *state.model.device;
   Workspace& workspace = state.workspace;
   workspace.rows = make_row_buffers(device, state.model.row_capacity);
-  workspace.pixels =
-      make_pixel_buffers(device, sizes, /*with_gradients=*/true, /*with_depth=*/false);
+  workspace.pixels = make_pixel_buffers(device, sizes, needs);
   workspace.instances = make_instance_buffers(device, n_instances, workspace.pixels.n_tiles,
                                               /*with_gradients=*/true);
-  state.refinement = make_mcmc_scratch(state.model);
+  if (!state.model.statistics.defined()) state.refinement = make_mcmc_scratch(state.model);
+}
+
+void prepare_strategy(Model& model, const TrainOptions& options, uint64_t n_rows) {
+  if (options.strategy == "mrnf") keep_statistics(model, n_rows);
 }
 
 Result<void> make_device_room_blocking(Device& device, uint64_t bytes) {
@@ -72,7 +94,7 @@ Result<void> grow_row_room_blocking(TrainState& state, uint64_t rows, uint64_t m
   state.workspace.rows = RowBuffers();
   state.workspace.rows = make_row_buffers(device, model.row_capacity);
   state.refinement = McmcScratch();
-  state.refinement = make_mcmc_scratch(model);
+  if (!model.statistics.defined()) state.refinement = make_mcmc_scratch(model);
   return {};
 }
 

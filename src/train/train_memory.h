@@ -21,9 +21,15 @@ uint64_t first_instance_capacity(uint64_t n_rows, uint64_t at_start, const Train
 /// Device memory of the instance buffers of a step.
 uint64_t instance_room_bytes(uint64_t capacity, uint64_t n_tiles);
 
+/// What the frames of a run with these settings need beside an image.
+PixelNeeds pixel_needs(const TrainOptions& options);
+
 /// Allocates what a step and a refinement of `state.model` work in, for frames of `sizes`.
 void make_working_memory(TrainState& state, const std::vector<FrameSize>& sizes,
-                         uint64_t n_instances);
+                         uint64_t n_instances, const PixelNeeds& needs);
+
+/// Has the model keep what `options.strategy` needs to know of its rows. `n_rows`: how many it has.
+void prepare_strategy(Model& model, const TrainOptions& options, uint64_t n_rows);
 
 /// Makes room for `rows` rows, twice what there was (within `max_cap`) or more; nothing if they
 /// fit. Waits (reason Resize) if old and new room together would pass the device's limit.

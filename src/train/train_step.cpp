@@ -2,11 +2,43 @@
 #include "train/train_step.h"
 
 #include "loss/photometric.h"
+#include "loss/pixel_weights.h"
 #include "strategy/morton.h"
 
 namespace millrace {
+namespace {
+
+const Tensor* if_defined(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
+
+// The loss between the image and its target, and the gradients of both image and opacity.
+void loss_of_step(TrainState& state, const StepInputs& in) {
+  PixelBuffers& pixels = state.workspace.pixels;
+  const Tensor& control = state.model.control;
+  PhotometricLoss loss = {in.step,          control,          pixels.image,
+                          in.target.pixels, pixels.loss_maps, pixels.loss_partials,
+                          pixels.d_image,   in.size.width,    in.size.height};
+  loss.totals = &pixels.loss_totals;
+  loss.mask = if_defined(in.target.mask);
+  loss.structure = if_defined(in.target.structure);
+  if (pixels.needs.weights) {
+    loss.weight = &pixels.weight;
+    pixel_weights({in.step, control, state.cameras, loss.mask, loss.structure, pixels.weight,
+                   pixels.loss_totals, in.size.width, in.size.height});
+  }
+  if (pixels.needs.alpha_gradient) {
+    loss.has_penalty = true;
+    opacity_penalty({in.step, control, state.cameras, loss.mask, pixels.transmittance,
+                     pixels.d_alpha, pixels.loss_totals, in.size.width, in.size.height});
+  }
+  if (pixels.needs.error_map) loss.error_map = &pixels.error_map;
+  loss.edge_loss = pixels.needs.edge_loss;
+  photometric_loss(loss);
+}
+
+}  // namespace
 
 void train_step(TrainState& state, const StepInputs& in) {
+  const PixelNeeds& needs = state.workspace.pixels.needs;
   const FrameContext frame = {state.model,
                               state.cameras,
                               in.step,
@@ -15,27 +47,35 @@ void train_step(TrainState& state, const StepInputs& in) {
                               in.capacity,
                               /*with_depth=*/false,
                               state.background.of(in.size),
-                              in.n_bands};
-  PixelBuffers& pixels = state.workspace.pixels;
+                              in.n_bands,
+                              /*with_error_map=*/needs.error_map,
+                              /*with_alpha_gradient=*/needs.alpha_gradient};
 
   // Forward: image = render(model, camera), compared with the photograph. The gate decides in the
   // middle of it, as soon as the number of instances is known on the device.
   render_forward(frame);
-  photometric_loss({in.step, state.model.control, pixels.image, in.target, pixels.loss_maps,
-                    pixels.loss_partials, pixels.d_image, in.size.width, in.size.height});
+  loss_of_step(state, in);
 
   // Backward, in the opposite order. d_x stands for dLoss/dx.
   blend_backward(frame);
 
   // Commit. Behind a closed gate these three write nothing, so a replay starts from intact state.
   backward_with_adam(frame);
-  mcmc_noise(state.model, in.step);
+  if (state.model.statistics.defined()) {
+    mrnf_noise(state.model, in.step);
+  } else {
+    mcmc_noise(state.model, in.step);
+  }
   commit(state.model, in.step, CommitMode::Step);
 }
 
-void refine_transaction(TrainState& state, const Tensor& step) {
+void refine_transaction(TrainState& state, const Tensor& step, bool measures) {
   decide(state.model, step, /*check_rows=*/true);
-  mcmc_refine(state.model, step, state.refinement);
+  if (state.model.statistics.defined()) {
+    mrnf_refine(state.model, step, state.workspace.rows.row_ids, measures);
+  } else {
+    mcmc_refine(state.model, step, state.refinement);
+  }
   commit(state.model, step, CommitMode::Refine);
 }
 

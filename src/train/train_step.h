@@ -4,8 +4,10 @@
 #include "data/scene_scale.h"
 #include "splat/render.h"
 #include "strategy/mcmc.h"
+#include "strategy/mrnf.h"
 #include "train/background_image.h"
 #include "train/schedule.h"
+#include "train/target_cache.h"
 
 namespace millrace {
 
@@ -14,14 +16,14 @@ struct TrainState {
   Model model;
   Tensor cameras;  // camera table of the training views
   Workspace workspace;
-  McmcScratch refinement;
+  McmcScratch refinement;  // MCMC's
   BackgroundImages background;
 };
 
 /// The inputs of one step or evaluated view, pinned by the caller until it was accepted.
 struct StepInputs {
   Tensor step;    // step block
-  Tensor target;  // [3,H,W] U8; an evaluation has none
+  Target target;  // an evaluation has none
   FrameSize size;
   uint64_t capacity = 0;  // instances this attempt may use; 0 = all there is room for
   uint32_t n_bands = 1;   // passes over parts of the frame
@@ -31,8 +33,9 @@ struct StepInputs {
 /// its capacity the gate closes and none of this changes anything that lasts.
 void train_step(TrainState& state, const StepInputs& inputs);
 
-/// Records the densification that follows a step.
-void refine_transaction(TrainState& state, const Tensor& step);
+/// Records the densification that follows a step. `measures`: MRNF's bounds too, as the step block
+/// says.
+void refine_transaction(TrainState& state, const Tensor& step, bool measures = false);
 /// Records a Morton reordering.
 void reorder_transaction(TrainState& state, const Tensor& step);
 /// Records the rendering of one view; the ticket brings the image, [3,H,W] F32. It is garbage if

@@ -29,7 +29,7 @@ ViewRenderer::ViewRenderer(const Model& model, const std::vector<FrameSize>& siz
     : model_(model), with_depth_(with_depth) {
   Device& device = *model.device;
   workspace_.rows = make_row_buffers(device, model.row_capacity);
-  workspace_.pixels = make_pixel_buffers(device, sizes, /*with_gradients=*/false, with_depth);
+  workspace_.pixels = make_pixel_buffers(device, sizes, {.depth = with_depth});
   workspace_.instances = make_instance_buffers(device, 8 * model.row_capacity,
                                                workspace_.pixels.n_tiles, /*with_gradients=*/false);
 }
@@ -50,6 +50,7 @@ Result<ViewRenderer::Image> ViewRenderer::render_blocking(const Camera& camera, 
     block.transaction = kViewTransaction;
     block.epoch = before.as<Control>().gate.epoch;
     block.sh_degree = sh_degree;
+    if (model_.mip_filter) block.modes |= kModeMipFilter;
     std::copy(background.begin(), background.end(), block.background);
     const Tensor step = upload_step_block(device, block);
     render_forward({model_, cameras, step, workspace_, size, 0, with_depth_, background_image});

@@ -73,7 +73,7 @@ TEST_F(RunMain, UsageErrorsEndWithTwoAndSayWhatToDo) {
   expect_usage_error({"train", "a", "--iterations", "many"},
                      "--iterations: expected a whole number");
   expect_usage_error({"train", "a", "--iterations", "0"}, "--iterations must be");
-  expect_usage_error({"train", "a", "--strategy", "mrnf"}, "--strategy must be mcmc");
+  expect_usage_error({"train", "a", "--strategy", "none-such"}, "--strategy must be mcmc or mrnf");
   expect_usage_error({"train", "a", "--config", path("none.json")}, "none.json");
   expect_usage_error({"train", "a", "--log-level", "loud"}, "--log-level");
   expect_usage_error({"eval", "a"}, "--model PLY is missing");

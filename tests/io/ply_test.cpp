@@ -95,11 +95,39 @@ TEST(Ply, RoundTripKeepsEveryFloatAtEveryDegree) {
   }
 }
 
+TEST(Ply, KeepsWhetherTheMipFilterBelongsToIt) {
+  const TemporaryFolder folder;
+  GaussianCloud cloud = random_cloud(3, 1);
+  for (const bool mip_filter : {true, false}) {
+    cloud.mip_filter = mip_filter;
+    write_gaussian_ply(folder / "a.ply", cloud).or_raise();
+    const GaussianCloud read = read_gaussian_ply(folder / "a.ply").or_raise();
+    EXPECT_EQ(read.mip_filter, mip_filter);
+    expect_equal(read, cloud);
+  }
+  // As others write it, and other words.
+  const auto mip_of = [&](const std::string& comment) {
+    const std::string names =
+        "x y z opacity scale_0 scale_1 scale_2 rot_0 rot_1 rot_2 rot_3 "
+        "f_dc_0 f_dc_1 f_dc_2 ";
+    std::string text = "ply\r\nformat ascii 1.0\r\n" + comment + "\r\nelement vertex 1\r\n";
+    for (size_t at = 0, end; (end = names.find(' ', at)) != std::string::npos; at = end + 1) {
+      text += "property float " + names.substr(at, end - at) + "\r\n";
+    }
+    return read_text(folder, text + "end_header\r\n0 0 1 2 3 4 5 1 0 0 0 1 1 1\r\n")
+        .or_raise()
+        .mip_filter;
+  };
+  EXPECT_TRUE(mip_of("comment   SplatRenderMode: mip "));
+  EXPECT_FALSE(mip_of("comment SplatRenderMode: default"));
+  EXPECT_FALSE(mip_of("comment"));
+}
+
 TEST(Ply, PieceByPieceIsTheSameFile) {
   const TemporaryFolder folder;
   GaussianCloud both = random_cloud(5, 2);
   const GaussianCloud second = random_cloud(3, 2);
-  GaussianPlyWriter writer = GaussianPlyWriter::create(folder / "a.ply", 8, 2).or_raise();
+  GaussianPlyWriter writer = GaussianPlyWriter::create(folder / "a.ply", 8, 2, false).or_raise();
   ASSERT_TRUE(writer.add(both).ok());
   EXPECT_FALSE(std::filesystem::exists(folder / "a.ply"));
   ASSERT_TRUE(writer.add(second).ok() && writer.finish().ok());
@@ -113,7 +141,7 @@ TEST(Ply, PieceByPieceIsTheSameFile) {
 
 TEST(Ply, WithoutAllItsPiecesLeavesNoFile) {
   const TemporaryFolder folder;
-  EXPECT_FALSE(GaussianPlyWriter::create(folder / "a.ply", 8, 1).or_raise().finish().ok());
+  EXPECT_FALSE(GaussianPlyWriter::create(folder / "a.ply", 8, 1, false).or_raise().finish().ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder / ""));
 }
 

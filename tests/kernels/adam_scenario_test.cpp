@@ -1,11 +1,13 @@
 // adam_step against float64, its clamp, and what it does with gradients that are not numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "base/philox.h"
+#include "kernels/crop.h"
 #include "kernels/direct_call.h"
 
 namespace millrace::test {
@@ -170,6 +172,160 @@ TEST(Adam, RegularisersPullOpacityAndScaleDown) {
   EXPECT_NEAR(bench.geometry.first[row_index(5, kLaneScale, kGeometryLanes)], scale, 1e-6 * scale);
   EXPECT_LT(bench.geometry.value[row_index(5, kLaneOpacity, kGeometryLanes)], 0.0f);
   EXPECT_LT(bench.geometry.value[row_index(5, kLaneScale, kGeometryLanes)], 0.0f);
+}
+
+// The gradient that Adam saw of row `row`, lane `lane`, from its first moment after one step.
+double seen_gradient(const Bench& bench, uint32_t row, uint32_t lane) {
+  return 10.0 * bench.geometry.first[row_index(row, lane, kGeometryLanes)];
+}
+
+// The rank's loss of one row in double precision, and its slope by a central difference.
+double rank_loss(const std::array<double, 3>& raw) {
+  double square[3], total = 0, entropy = 0;
+  for (int k = 0; k < 3; ++k) total += square[k] = std::exp(2 * raw[k]);
+  for (const double s2 : square) entropy -= s2 / total * std::log(s2 / total);
+  return std::max(0.0, -std::log(std::expm1(entropy) + 1e-5));
+}
+
+TEST(Adam, TheRankGradientHoldsFromBallsToNeedles) {
+  Bench bench;
+  bench.step.mrnf.erank_reg = 0.5f;
+  // Ball, disc, needle, longer needles, and some that are far from 1 in size.
+  const std::array<std::array<double, 3>, 8> raws = {{{0, 0, 0.1},
+                                                      {-3, 0, 0.25},
+                                                      {-2, 0, -1.5},
+                                                      {-4, -3, 0},
+                                                      {0, -5, -6},
+                                                      {-20, -18, -23},
+                                                      {9, 6, 7},
+                                                      {-30, -31, -30.5}}};
+  for (uint32_t row = 0; row < raws.size(); ++row) {
+    for (uint32_t k = 0; k < 3; ++k) {
+      bench.geometry.value[row_index(row, kLaneScale + k, kGeometryLanes)] =
+          static_cast<float>(raws[row][k]);
+    }
+  }
+  bench.adam(0, 0);
+  for (uint32_t row = 0; row < raws.size(); ++row) {
+    for (uint32_t k = 0; k < 3; ++k) {
+      std::array<double, 3> ahead = raws[row], behind = raws[row];
+      ahead[k] += 1e-5;
+      behind[k] -= 1e-5;
+      const double slope = 0.5 / kRows * (rank_loss(ahead) - rank_loss(behind)) / 2e-5;
+      EXPECT_NEAR(seen_gradient(bench, row, kLaneScale + k), slope, 1e-3 * std::abs(slope) + 1e-7)
+          << row << " " << k;
+    }
+  }
+  EXPECT_EQ(seen_gradient(bench, 0, kLaneScale), 0.0) << "a ball is no needle";
+  EXPECT_GT(std::abs(seen_gradient(bench, 4, kLaneScale)), 1e-2);
+}
+
+TEST(Adam, RegularisersOfColourPullBackInsideOnly) {
+  Bench bench;
+  bench.step.mrnf.dc_reg = 0.3f;
+  bench.step.mrnf.sh_rest_reg = 0.2f;
+  constexpr double kEdge = 0.5 / 0.28209479177387814;
+  const float values[] = {2.5f, -2.0f, 1.7f, 0.0f};
+  for (uint32_t row = 0; row < 4; ++row) {
+    bench.geometry.value[row_index(row, kLaneSh0 + 1, kGeometryLanes)] = values[row];
+  }
+  bench.rest.value[row_index(3, 5, kRestLanes)] = -0.7f;
+  bench.adam(0, 0);
+  // The sum over rows of a third of the squares; no division by N.
+  EXPECT_NEAR(seen_gradient(bench, 0, kLaneSh0 + 1), 2 * 0.3 / 3 * (2.5 - kEdge), 1e-6);
+  EXPECT_NEAR(seen_gradient(bench, 1, kLaneSh0 + 1), -2 * 0.3 / 3 * (2.0 - kEdge), 1e-6);
+  EXPECT_EQ(seen_gradient(bench, 2, kLaneSh0 + 1), 0.0);
+  EXPECT_EQ(seen_gradient(bench, 3, kLaneSh0 + 1), 0.0);
+  const double mean = 2 * 0.2 * -0.7 / (kRows * kRestLanes);
+  EXPECT_NEAR(10 * bench.rest.first[row_index(3, 5, kRestLanes)], mean, 1e-5 * std::abs(mean));
+  EXPECT_EQ(bench.rest.first[row_index(3, 4, kRestLanes)], 0.0f);
+}
+
+// A box turned by 30 degrees about z around (1, 0, 0), half extents 1, 0.5 and 2.
+CropStep tilted_box() {
+  CropStep crop = {};
+  const float c = std::cos(0.5235988f), s = std::sin(0.5235988f);
+  const float m[12] = {c, s, 0, -c, -s, c, 0, s, 0, 0, 1, 0};
+  const float half[3] = {1, 0.5f, 2};
+  std::copy(std::begin(m), std::end(m), crop.world_to_box);
+  for (int axis = 0; axis < 3; ++axis) {
+    crop.min[axis] = -half[axis];
+    crop.max[axis] = half[axis];
+  }
+  crop.enabled = 1;
+  crop.rate_scale = 0.1f;
+  return crop;
+}
+
+Bench bench_in_box() {
+  Bench bench;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    for (uint32_t k = 0; k < 3; ++k) {
+      bench.geometry.value[row_index(row, kLaneMean + k, kGeometryLanes)] =
+          random_gradient(5, 3 * row + k) * 0.3f + (k == 0 ? 1.0f : 0.0f);
+    }
+  }
+  // Two that are plainly outside.
+  bench.geometry.value[row_index(1, kLaneMean, kGeometryLanes)] = 9;
+  bench.geometry.value[row_index(34, kLaneMean + 2, kGeometryLanes)] = -9;
+  for (float& g : bench.geometry.gradient) g = 1;
+  for (float& g : bench.rest.gradient) g = 1;
+  return bench;
+}
+
+// How far Adam moved the opacity of each row.
+std::vector<float> moves(const Bench& before, const CropStep& crop, uint64_t* skipped = nullptr) {
+  Bench bench = before;
+  bench.step.crop = crop;
+  bench.adam(0, 1e-2f);
+  std::vector<float> out;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const uint64_t i = row_index(row, kLaneOpacity, kGeometryLanes);
+    out.push_back(bench.geometry.value[i] - before.geometry.value[i]);
+    const uint64_t rest = row_index(row, 2, kRestLanes);
+    EXPECT_FLOAT_EQ(bench.rest.value[rest] - before.rest.value[rest], out.back()) << row;
+    EXPECT_EQ(bench.geometry.first[i] == 0.0f, out.back() == 0.0f) << row;
+  }
+  if (skipped) *skipped = bench.control.counts.skipped_rows;
+  return out;
+}
+
+TEST(Adam, RowsOutsideTheCropBoxTakeATenthOfTheSteps) {
+  const Bench bench = bench_in_box();
+  CropStep crop = tilted_box();
+  const std::vector<float> slow = moves(bench, crop);
+  crop.inverse = 1;
+  const std::vector<float> slow_inside = moves(bench, crop);
+  size_t n_outside = 0;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    float mean[3];
+    for (uint32_t k = 0; k < 3; ++k) {
+      mean[k] = bench.geometry.value[row_index(row, kLaneMean + k, kGeometryLanes)];
+    }
+    const bool outside = kernels::outside_crop(tilted_box(), mean);
+    n_outside += outside;
+    EXPECT_NEAR(slow[row], outside ? -1e-3 : -1e-2, 1e-6) << row;
+    EXPECT_NEAR(slow_inside[row], outside ? -1e-2 : -1e-3, 1e-6) << row;
+    EXPECT_EQ(kernels::crop_score(tilted_box(), mean), outside ? 0.1f : 1.0f);
+    EXPECT_EQ(kernels::crop_score(CropStep{}, mean), 1.0f);
+  }
+  EXPECT_GT(n_outside, 2u);
+  EXPECT_LT(n_outside, kRows - 2);
+}
+
+TEST(Adam, ARateOfZeroLeavesRowsOutsideUntouchedAndCountsNone) {
+  const Bench bench = bench_in_box();
+  CropStep crop = tilted_box();
+  crop.rate_scale = 0;
+  uint64_t skipped = 1;
+  const std::vector<float> moved = moves(bench, crop, &skipped);
+  EXPECT_EQ(moved[1], 0.0f);
+  EXPECT_EQ(moved[34], 0.0f);
+  EXPECT_GT(std::ranges::count_if(moved, [](float x) { return x < 0; }), 2);
+  EXPECT_EQ(skipped, 0u);
+  // A box that is switched off changes nothing.
+  crop.enabled = 0;
+  for (const float move : moves(bench, crop)) EXPECT_NEAR(move, -1e-2, 1e-6);
 }
 
 }  // namespace

@@ -151,10 +151,10 @@ TEST(Gate, CommitOfAStepReportsItsCounts) {
 
 // The kernels that may run behind a closed gate: the gate's own, and those that count what a frame
 // needs.
-constexpr KernelId kRunBehindAClosedGate[] = {KernelId::gate_decide, KernelId::gate_decide_bands,
-                                              KernelId::gate_reopen, KernelId::project,
-                                              KernelId::scan_tiles,  KernelId::count_tile_instances,
-                                              KernelId::plan_bands,  KernelId::image_to_planar};
+constexpr KernelId kRunBehindAClosedGate[] = {
+    KernelId::gate_decide, KernelId::gate_decide_bands, KernelId::gate_reopen,
+    KernelId::project,     KernelId::scan_tiles,        KernelId::count_tile_instances,
+    KernelId::plan_bands,  KernelId::image_to_planar,   KernelId::ridge_map};
 
 struct TableRow {
   KernelId id;

@@ -210,7 +210,7 @@ kernels::BackwardArgs HotFrame::backward_args() {
   args.first_slot = first_slot.data();
   args.gradients = gradients.data();
   args.sh_rest_lanes = kRestLanes;
-  args.rows = kRows;
+  args.rows = args.live = kRows;
   args.geometry = {geometry.data(), geometry_first.data(), geometry_second.data()};
   args.sh_rest = {sh_rest.data(), sh_first.data(), sh_second.data()};
   args.d_geometry = d_geometry.data();
@@ -234,7 +234,7 @@ void HotFrame::adam(const kernels::HotKernels& hot) {
 
 void HotFrame::backward_adam(const kernels::HotKernels& hot) {
   skipped = 0;
-  statistics.assign(2 * kRows, 0);
+  statistics.assign(row_floats(kRows, kStatisticLanes), 0);
   const kernels::BackwardArgs args = backward_args();
   for (uint32_t block = 0; block < kBlocks; ++block) {
     skipped += hot.backward_adam_block(args, block);

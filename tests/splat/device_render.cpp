@@ -44,6 +44,11 @@ StepBlock block_of(const OracleStep& step, int max_sh_degree, int index) {
   block.ssim_weight = static_cast<float>(step.ssim_weight);
   block.opacity_reg = static_cast<float>(step.opacity_reg);
   block.scale_reg = static_cast<float>(step.scale_reg);
+  block.mrnf.erank_reg = static_cast<float>(step.erank_reg);
+  block.mrnf.dc_reg = static_cast<float>(step.dc_reg);
+  block.mrnf.sh_rest_reg = static_cast<float>(step.sh_rest_reg);
+  block.crop = step.crop;
+  if (step.mip_filter) block.modes |= kModeMipFilter;
   return block;
 }
 
@@ -95,6 +100,7 @@ struct Bench {
   Workspace workspace;
   OracleStep settings;
   BandLimit limit = {};
+  bool with_alpha_gradient = false;
 
   Bench(Device& on, const GaussianCloud& cloud, const Camera& camera, const OracleStep& with)
       : device(on),
@@ -105,14 +111,18 @@ struct Bench {
         cameras(make_camera_table(on, {record_of(camera, with.near_plane)})),
         settings(with) {
     workspace.rows = make_row_buffers(device, model.row_capacity);
-    workspace.pixels = make_pixel_buffers(device, {size}, true, true);
+    workspace.pixels = make_pixel_buffers(
+        device, {size}, {.gradients = true, .depth = true, .alpha_gradient = true});
     const uint64_t n_tiles = workspace.pixels.n_tiles;
     workspace.instances =
         make_instance_buffers(device, std::max<uint64_t>(n_rows * n_tiles, 1), n_tiles, true);
   }
 
   FrameContext frame() {
-    return {model, cameras, step, workspace, size, limit.capacity, true, nullptr, limit.n_bands};
+    FrameContext frame = {model,          cameras, step,    workspace,    size,
+                          limit.capacity, true,    nullptr, limit.n_bands};
+    frame.with_alpha_gradient = with_alpha_gradient;
+    return frame;
   }
 
   void forward(int index) {
@@ -190,10 +200,16 @@ DeviceFrame device_render(Device& device, const GaussianCloud& cloud, const Came
 }
 
 DeviceGradients device_gradients(Device& device, const GaussianCloud& cloud, const Camera& camera,
-                                 const OracleStep& step, const std::vector<float>& d_image) {
+                                 const OracleStep& step, const std::vector<float>& d_image,
+                                 const std::vector<float>& d_alpha, BandLimit limit) {
   Bench bench(device, cloud, camera, step);
+  bench.limit = limit;
   bench.forward(0);
   bench.workspace.pixels.d_image.upload(d_image);
+  if (!d_alpha.empty()) {
+    bench.with_alpha_gradient = true;
+    bench.workspace.pixels.d_alpha.upload(d_alpha);
+  }
   return bench.gradients();
 }
 

@@ -20,6 +20,12 @@ struct DeviceFrame {
 DeviceFrame device_render(Device& device, const GaussianCloud& cloud, const Camera& camera,
                           const OracleStep& step);
 
+/// Room for fewer instances than a frame needs, and the bands that make up for it.
+struct BandLimit {
+  uint64_t capacity = 0;  // 0: room for all
+  uint32_t n_bands = 1;
+};
+
 /// Gradients by every parameter, in the shapes of the cloud.
 struct DeviceGradients {
   GaussianCloud d_cloud;
@@ -27,9 +33,10 @@ struct DeviceGradients {
   double loss = 0;
 };
 
-/// Gradients of sum(d_image x image).
+/// Gradients of sum(d_image x image) + sum(d_alpha x alpha); no `d_alpha`: of the first alone.
 DeviceGradients device_gradients(Device& device, const GaussianCloud& cloud, const Camera& camera,
-                                 const OracleStep& step, const std::vector<float>& d_image);
+                                 const OracleStep& step, const std::vector<float>& d_image,
+                                 const std::vector<float>& d_alpha = {}, BandLimit limit = {});
 /// Gradients of the loss against `target`, without regularisers.
 DeviceGradients device_loss_gradients(Device& device, const GaussianCloud& cloud,
                                       const Camera& camera, const OracleStep& step,
@@ -41,11 +48,6 @@ struct DeviceModel {
   bool operator==(const DeviceModel& other) const;
 };
 enum class Epilogue { FusedAdam, GradientBuffer };
-/// Room for fewer instances than a frame needs, and the bands that make up for it.
-struct BandLimit {
-  uint64_t capacity = 0;  // 0: room for all
-  uint32_t n_bands = 1;
-};
 DeviceModel device_train(Device& device, const GaussianCloud& cloud, const Camera& camera,
                          const OracleStep& step, const std::vector<uint8_t>& target, int n_steps,
                          Epilogue epilogue, BandLimit limit = {});

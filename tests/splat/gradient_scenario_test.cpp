@@ -4,6 +4,7 @@
 // Deliberately detached, and so absent from these scenes:
 // - a colour clamped at 0 or 4 passes the gradient that points inside (RecoversFromTheColourClamp);
 // - rows whose gradient is not finite keep their parameters;
+// - the mip filter's compensation of the opacity is taken for a constant (OfTheMipFilterAgrees);
 // - gradients are clamped to +-1e4, far above any here.
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
@@ -27,26 +28,34 @@ constexpr uint32_t kGaussians = 80;
 constexpr size_t kEntries = 75;  // per group and scene
 constexpr double kStep = 3e-6;
 
-enum Functional { kLinear, kLoss, kStepLoss };
+enum Functional { kLinear, kLoss, kStepLoss, kOpacity };
 
 struct Scene : TestScene {
   std::vector<uint8_t> target;
   std::vector<float> d_image;  // weights of the linear functional
+  std::vector<float> d_alpha;  // [H,W] and of the opacity's
   OracleStep step;
 };
 
 Scene gradient_scene(uint64_t seed) {
-  Scene scene{test_scene(kGaussians, seed), {}, {}, {}};
+  Scene scene{test_scene(kGaussians, seed), {}, {}, {}, {}};
   append_culled_rows(scene.cloud, scene.camera, scene.near_plane);
   scene.target = test_target(scene.camera.width, scene.camera.height, seed);
   for (uint32_t i = 0; i < scene.target.size(); ++i) {
     scene.d_image.push_back(static_cast<float>(2 * test_uniform(seed, i, 99) - 1));
+  }
+  for (uint32_t i = 0; i < scene.target.size() / 3; ++i) {
+    scene.d_alpha.push_back(static_cast<float>(4 * test_uniform(seed, i, 98) - 2));
   }
   scene.step.background = scene.background;
   scene.step.near_plane = scene.near_plane;
   scene.step.ssim_weight = 0.2;
   scene.step.opacity_reg = 0.01;
   scene.step.scale_reg = 0.01;
+  scene.step.erank_reg = 0.01;
+  scene.step.sh_rest_reg = 0.01;
+  scene.step.dc_reg = 1e-4;
+  for (size_t i = 0; i < scene.cloud.sh0.size(); i += 7) scene.cloud.sh0[i] += 2.5f;
   return scene;
 }
 
@@ -62,13 +71,13 @@ std::vector<double> evaluate(const Scene& scene, const OracleCloud& cloud) {
                                           scene.step.background, scene.step.near_plane);
   double linear = 0;
   for (size_t i = 0; i < frame.image.size(); ++i) linear += scene.d_image[i] * frame.image[i];
+  double opacity = linear;
+  for (size_t i = 0; i < frame.alpha.size(); ++i) opacity += scene.d_alpha[i] * frame.alpha[i];
   const double loss = oracle_loss(frame, scene.target, scene.step.ssim_weight);
-  return {linear, loss,
-          loss + oracle_regularisers(cloud, scene.step.opacity_reg, scene.step.scale_reg)};
+  return {linear, loss, loss + oracle_regularisers(cloud, scene.step), opacity};
 }
 
-// Differences by kEntries entries of each group of each scene; rendering serves all three
-// functionals.
+// Differences by kEntries entries of each group of each scene; rendering serves all functionals.
 const std::vector<Measured>& measured() {
   static const std::vector<Measured> all = [] {
     std::vector<Measured> out;
@@ -149,6 +158,16 @@ TEST_F(Gradient, OfALinearFunctionOfTheImageAgrees) {
   expect_gradients(kLinear, analytic);
 }
 
+TEST_F(Gradient, OfTheFramesOpacityAgrees) {
+  std::vector<GaussianCloud> analytic;
+  for (uint64_t seed : kSeeds) {
+    const Scene s = gradient_scene(seed);
+    analytic.push_back(
+        device_gradients(*device_, s.cloud, s.camera, s.step, s.d_image, s.d_alpha).d_cloud);
+  }
+  expect_gradients(kOpacity, analytic);
+}
+
 TEST_F(Gradient, OfTheLossAgrees) {
   std::vector<GaussianCloud> analytic;
   for (uint64_t seed : kSeeds) {
@@ -179,7 +198,7 @@ TEST_F(Gradient, LossValueAgrees) {
   for (uint64_t seed : kSeeds) {
     const Scene s = gradient_scene(seed);
     OracleStep step = s.step;
-    step.opacity_reg = step.scale_reg = 0;
+    step.opacity_reg = step.scale_reg = step.erank_reg = step.sh_rest_reg = step.dc_reg = 0;
     EXPECT_NEAR(device_loss_gradients(*device_, s.cloud, s.camera, s.step, s.target).loss,
                 oracle_step_loss(s.cloud, s.camera, s.target, step), 1e-5);
   }
@@ -202,6 +221,43 @@ TEST_F(Gradient, IsZeroForInactiveShBandsAndCulledRows) {
     EXPECT_EQ(result.weights[row], 0);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(result.d_cloud.means[3 * row + i], 0);
     for (int i = 0; i < 4; ++i) EXPECT_EQ(result.d_cloud.rotations[4 * row + i], 0);
+  }
+}
+
+// Each opacity is compensated for the dilation, and the compensation counts as a constant.
+TEST_F(Gradient, OfTheMipFilterAgrees) {
+  Scene scene = gradient_scene(kSeeds[0]);
+  scene.step.mip_filter = true;
+  OracleCloud cloud = scene.cloud;
+  const std::vector<double> compensation =
+      oracle_compensation(cloud, scene.camera, scene.near_plane);
+  EXPECT_LT(*std::min_element(compensation.begin(), compensation.end()), 0.9);
+  const Functionals linear = [&](const OracleCloud& c) {
+    const OracleFrame frame = oracle_render(c, scene.camera, 3, scene.background, scene.near_plane,
+                                            {true, &compensation});
+    double sum = 0;
+    for (size_t i = 0; i < frame.image.size(); ++i) sum += scene.d_image[i] * frame.image[i];
+    return std::vector<double>{sum};
+  };
+  GaussianCloud analytic =
+      device_gradients(*device_, scene.cloud, scene.camera, scene.step, scene.d_image).d_cloud;
+  for (Group group : {Group::Means, Group::LogScales, Group::Opacities, Group::Sh0}) {
+    const size_t size = group_of(cloud, group).size();
+    std::vector<std::pair<size_t, Difference>> differences;
+    double largest = 0;
+    for (size_t i = 0; i < 30; ++i) {
+      const size_t entry = i * size / 30;
+      const Difference d = central_differences(cloud, group, entry, kStep, linear)[0];
+      if (!d.smooth(1e-3 * std::abs(d.value()))) continue;
+      differences.emplace_back(entry, d);
+      largest = std::max(largest, std::abs(d.value()));
+    }
+    EXPECT_GE(differences.size(), 25u) << to_string(group);
+    for (const auto& [entry, d] : differences) {
+      const double a = group_of(analytic, group)[entry], b = d.value();
+      EXPECT_LE(std::abs(a - b), 1e-3 * std::max({std::abs(a), std::abs(b), 1e-2 * largest}))
+          << to_string(group) << " entry " << entry << ": kernels " << a << ", differences " << b;
+    }
   }
 }
 
@@ -248,6 +304,36 @@ TEST_F(Gradient, EpiloguesGiveEqualBits) {
   EXPECT_TRUE(fused == buffered);
   EXPECT_NE(fused.cloud.means, s.cloud.means);
   EXPECT_NE(fused.cloud.sh_rest, s.cloud.sh_rest);
+}
+
+TEST_F(Gradient, RowsOutsideTheCropBoxCrawlOrStay) {
+  Scene s = gradient_scene(kSeeds[1]);
+  s.step.crop.enabled = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    s.step.crop.world_to_box[5 * axis] = 1;
+    s.step.crop.min[axis] = -100;
+    s.step.crop.max[axis] = axis == 0 ? 0 : 100;
+  }
+  for (const float rate : {0.0f, 0.1f}) {
+    s.step.crop.rate_scale = rate;
+    for (const Epilogue epilogue : {Epilogue::FusedAdam, Epilogue::GradientBuffer}) {
+      const auto slow = device_train(*device_, s.cloud, s.camera, s.step, s.target, 1, epilogue);
+      OracleStep plain = s.step;
+      plain.crop = {};
+      const auto full = device_train(*device_, s.cloud, s.camera, plain, s.target, 1, epilogue);
+      size_t n_outside = 0;
+      for (size_t i = 0; i < s.cloud.opacities.size(); ++i) {
+        const bool outside = s.cloud.means[3 * i] > 0;
+        n_outside += outside;
+        const float whole = full.cloud.opacities[i] - s.cloud.opacities[i];
+        const float moved = slow.cloud.opacities[i] - s.cloud.opacities[i];
+        EXPECT_NEAR(moved, outside ? rate * whole : whole, 1e-6) << i;
+        EXPECT_EQ(slow.first_moment.opacities[i] == 0, outside && rate == 0) << i;
+      }
+      EXPECT_GT(n_outside, 10u);
+      EXPECT_LT(n_outside, s.cloud.opacities.size() - 10);
+    }
+  }
 }
 
 // GPUs sum a row of many instances by a tree, which bands cut up.

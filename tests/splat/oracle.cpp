@@ -14,7 +14,7 @@ namespace {
 constexpr double kMinAlpha = 1.0 / 255.0;
 constexpr double kMaxAlpha = 0.999;
 constexpr double kMinTransmittance = 1e-4;
-constexpr double kBlur = 0.3;
+constexpr double kBlur = 0.3, kMipBlur = 0.1;
 constexpr double kMinDeterminant = 1e-6;
 constexpr double kMinNorm2 = 1e-8;
 constexpr double kMargin = 0.15;
@@ -34,7 +34,7 @@ Vector3 times(const Matrix3& m, const Vector3& v) {
 struct Splat {
   double x, y, depth;
   double a, b, c;  // conic
-  double opacity;
+  double opacity, compensation;
   Vector3 color;
 };
 
@@ -88,7 +88,7 @@ bool is_finite(const OracleCloud& cloud, size_t row) {
 }
 
 bool project(const OracleCloud& cloud, size_t row, const Camera& camera, int degree,
-             double near_plane, Splat& splat) {
+             double near_plane, const OracleMip& mip, Splat& splat) {
   if (!is_finite(cloud, row)) return false;
   const auto& view = camera.world_to_camera;
   const Matrix3 w = {
@@ -117,11 +117,14 @@ bool project(const OracleCloud& cloud, size_t row, const Camera& camera, int deg
     r2[i] = camera.fy / z * (w[1][i] - ty * w[2][i]);
   }
   const Matrix3 sigma = covariance_of(cloud, row);
-  const double a = dot(r1, times(sigma, r1)) + kBlur;
-  const double b = dot(r1, times(sigma, r2));
-  const double c = dot(r2, times(sigma, r2)) + kBlur;
+  const double a0 = dot(r1, times(sigma, r1)), b = dot(r1, times(sigma, r2));
+  const double c0 = dot(r2, times(sigma, r2)), dilation = mip.on ? kMipBlur : kBlur;
+  const double a = a0 + dilation, c = c0 + dilation;
   const double determinant = a * c - b * b;
   if (!(determinant >= kMinDeterminant)) return false;
+  splat.compensation = mip.on ? std::sqrt(std::max(a0 * c0 - b * b, 0.0) / determinant) : 1;
+  splat.opacity *= mip.compensation ? (*mip.compensation)[row] : splat.compensation;
+  if (!(splat.opacity >= kMinAlpha)) return false;
   splat.a = c / determinant;
   splat.b = -b / determinant;
   splat.c = a / determinant;
@@ -250,12 +253,25 @@ std::array<double, 16> oracle_sh_basis(double x, double y, double z) {
           0.59004358992664352 * x * (3 * yy - xx)};
 }
 
+std::vector<double> oracle_compensation(const OracleCloud& cloud, const Camera& camera,
+                                        double near_plane) {
+  std::vector<double> out(cloud.count(), 1);
+  for (size_t row = 0; row < cloud.count(); ++row) {
+    Splat splat;
+    if (project(cloud, row, camera, 0, near_plane, {true}, splat)) out[row] = splat.compensation;
+  }
+  return out;
+}
+
 OracleFrame oracle_render(const OracleCloud& cloud, const Camera& camera, int active_sh_degree,
-                          const std::array<double, 3>& background, double near_plane) {
+                          const std::array<double, 3>& background, double near_plane,
+                          const OracleMip& mip) {
   std::vector<Splat> splats;
   for (size_t row = 0; row < cloud.count(); ++row) {
     Splat splat;
-    if (project(cloud, row, camera, active_sh_degree, near_plane, splat)) splats.push_back(splat);
+    if (project(cloud, row, camera, active_sh_degree, near_plane, mip, splat)) {
+      splats.push_back(splat);
+    }
   }
   std::stable_sort(splats.begin(), splats.end(),
                    [](const Splat& a, const Splat& b) { return a.depth < b.depth; });
@@ -320,20 +336,31 @@ double oracle_loss(const OracleFrame& frame, const std::vector<uint8_t>& target,
   return total / (3.0 * (width - 2 * border) * (height - 2 * border));
 }
 
-double oracle_regularisers(const OracleCloud& cloud, double opacity_reg, double scale_reg) {
+double oracle_regularisers(const OracleCloud& cloud, const OracleStep& step) {
   const double rows = static_cast<double>(cloud.count());
-  double opacity = 0, scale = 0;
+  double opacity = 0, scale = 0, rank = 0, base = 0, rest = 0;
   for (double raw : cloud.opacities) opacity += sigmoid(raw);
   for (double raw : cloud.log_scales) scale += std::exp(raw);
-  return opacity_reg * opacity / rows + scale_reg * scale / (3 * rows);
+  for (size_t row = 0; row < cloud.count(); ++row) {
+    double square[3], total = 0, entropy = 0;
+    for (int k = 0; k < 3; ++k) total += square[k] = std::exp(2 * cloud.log_scales[3 * row + k]);
+    for (const double s2 : square) entropy -= s2 / total * std::log(s2 / total);
+    rank += std::max(0.0, -std::log(std::exp(entropy) - 1 + 1e-5));
+  }
+  for (double value : cloud.sh0) {
+    base += std::pow(std::max(0.0, std::abs(value) - 0.5 / 0.28209479177387814), 2) / 3;
+  }
+  for (double value : cloud.sh_rest) rest += value * value;
+  if (!cloud.sh_rest.empty()) rest /= static_cast<double>(cloud.sh_rest.size());
+  return step.opacity_reg * opacity / rows + step.scale_reg * scale / (3 * rows) +
+         step.erank_reg * rank / rows + step.dc_reg * base + step.sh_rest_reg * rest;
 }
 
 double oracle_step_loss(const OracleCloud& cloud, const Camera& camera,
                         const std::vector<uint8_t>& target, const OracleStep& step) {
-  const OracleFrame frame =
-      oracle_render(cloud, camera, step.active_sh_degree, step.background, step.near_plane);
-  return oracle_loss(frame, target, step.ssim_weight) +
-         oracle_regularisers(cloud, step.opacity_reg, step.scale_reg);
+  const OracleFrame frame = oracle_render(cloud, camera, step.active_sh_degree, step.background,
+                                          step.near_plane, {step.mip_filter});
+  return oracle_loss(frame, target, step.ssim_weight) + oracle_regularisers(cloud, step);
 }
 
 bool Difference::smooth(double tolerance) const {

@@ -10,6 +10,7 @@
 
 #include "base/gaussian_cloud.h"
 #include "data/dataset.h"
+#include "kernels/splat_params.h"
 
 namespace millrace::test {
 
@@ -43,9 +44,20 @@ struct OracleFrame {
 /// 1].
 std::array<double, 16> oracle_sh_basis(double x, double y, double z);
 
+/// The mip filter: less dilation, and each opacity times sqrt(det / dilated det), or times what
+/// `compensation` [N] says.
+struct OracleMip {
+  bool on = false;
+  const std::vector<double>* compensation = nullptr;
+};
+/// What the mip filter multiplies each opacity by, [N]; 1 for rows that are not drawn.
+std::vector<double> oracle_compensation(const OracleCloud& cloud, const Camera& camera,
+                                        double near_plane);
+
 /// Renders `cloud`. Every Gaussian meets every pixel.
 OracleFrame oracle_render(const OracleCloud& cloud, const Camera& camera, int active_sh_degree,
-                          const std::array<double, 3>& background, double near_plane);
+                          const std::array<double, 3>& background, double near_plane,
+                          const OracleMip& mip = {});
 
 /// (1 - w) L1 + w (1 - SSIM) against `target` [3,H,W], values / 255. Pixels closer than 5 to a
 /// border do not count, unless a side is 10 or less: then all do.
@@ -60,8 +72,13 @@ struct OracleStep {
   double ssim_weight = 0.2;
   double opacity_reg = 0;  // weight of mean(sigmoid(opacity)) over all rows
   double scale_reg = 0;    // weight of mean(exp(log scale)) over all rows and axes
+  double erank_reg = 0;    // of mean max(0, -ln(effective rank - 1 + 1e-5))
+  double dc_reg = 0;       // of the sum over rows of the mean square by which sh0 is outside
+  double sh_rest_reg = 0;  // of the mean square of all stored coefficients of the rest
+  bool mip_filter = false;
+  CropStep crop = {};  // of device_train() alone
 };
-double oracle_regularisers(const OracleCloud& cloud, double opacity_reg, double scale_reg);
+double oracle_regularisers(const OracleCloud& cloud, const OracleStep& step);
 double oracle_step_loss(const OracleCloud& cloud, const Camera& camera,
                         const std::vector<uint8_t>& target, const OracleStep& step);
 

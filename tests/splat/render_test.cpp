@@ -38,7 +38,7 @@ class Render : public testing::Test {
   void expect_like_oracle(const TestScene& scene, const OracleStep& step,
                           const Tolerance& tolerance = {}) {
     const OracleFrame expected = oracle_render(scene.cloud, scene.camera, step.active_sh_degree,
-                                               step.background, step.near_plane);
+                                               step.background, step.near_plane, {step.mip_filter});
     const DeviceFrame frame = device_render(*device_, scene.cloud, scene.camera, step);
     const size_t pixels = expected.alpha.size();
     ASSERT_EQ(frame.image.size(), 3 * pixels);
@@ -72,6 +72,19 @@ class Render : public testing::Test {
 
   std::unique_ptr<Device> device_;
 };
+
+TEST_F(Render, AgreesWithTheMipFilter) {
+  for (uint64_t seed : {2, 3, 4}) {
+    SCOPED_TRACE(seed);
+    const TestScene scene = test_scene(80, seed);
+    OracleStep step = step_of(scene);
+    step.mip_filter = true;
+    expect_like_oracle(scene, step);
+    const DeviceFrame with = device_render(*device_, scene.cloud, scene.camera, step);
+    step.mip_filter = false;
+    EXPECT_NE(with.image, device_render(*device_, scene.cloud, scene.camera, step).image);
+  }
+}
 
 TEST_F(Render, AgreesOnOverlappingGaussiansOfSeveralSeeds) {
   for (uint64_t seed : {2, 3, 4, 5, 6, 7}) {

@@ -136,7 +136,7 @@ std::vector<float> image_of_blocking(Bench& bench) {
   const FrameSize size = {kWidth, kHeight};
   Workspace workspace;
   workspace.rows = make_row_buffers(*bench.device, bench.model.row_capacity);
-  workspace.pixels = make_pixel_buffers(*bench.device, {size}, false, false);
+  workspace.pixels = make_pixel_buffers(*bench.device, {size}, {});
   workspace.instances =
       make_instance_buffers(*bench.device, 200000, workspace.pixels.n_tiles, false);
   const Tensor cameras = make_camera_table(*bench.device, {camera});

@@ -42,6 +42,14 @@ TEST(FiniteRows, LoseOnlyTheirBadNeighbours) {
   EXPECT_EQ(cloud.rotations[4], 2.0f);
 }
 
+TEST(FreeRows, AreThoseOfZeroQuaternionAlone) {
+  GaussianCloud cloud = rows(5);  // row 0 is all zeros
+  cloud.rotations[4 * 3] = cloud.rotations[4 * 3 + 1] = cloud.rotations[4 * 3 + 2] = 0;
+  EXPECT_EQ(drop_free_rows(cloud), 1u);
+  EXPECT_EQ(cloud.opacities, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(drop_free_rows(cloud), 0u);
+}
+
 TEST(FiniteRows, OfADivergedRunEndItAsDiverged) {
   TrainOptions options = tiny_options(30);
   options.means_lr = 1e38;

@@ -22,7 +22,7 @@ TrainOptions unusual_options() {
     } else if constexpr (std::is_same_v<T, std::string>) {
       member = std::string("value of ") + key;
     } else if constexpr (std::is_same_v<T, double>) {
-      member = member * 1.1 + 0.1;
+      member = member * 1.2 + 0.1;
     } else if constexpr (std::is_arithmetic_v<T>) {
       member += 3;
     }
@@ -255,6 +255,15 @@ TEST(CheckedOptions, EachRangeNamesItsFlag) {
       {"sh_rest_divisor", "0"},
       {"opacity_reg", "-1"},
       {"scale_reg", "-1"},
+      {"scale_reg_power", "nan"},
+      {"erank_reg", "-1"},
+      {"dc_reg", "-1"},
+      {"sh_rest_reg", "-1"},
+      {"crop_box_loss_weight", "1.5"},
+      {"crop_box_lr_scale", "-0.1"},
+      {"thin_structure_weight", "4.1"},
+      {"densify_structure_weight", "-1"},
+      {"gradient_loss_weight", "9"},
       {"noise_lr", "-1"},
       {"min_opacity", "1"},
       {"refine_every", "0"},
@@ -277,9 +286,8 @@ TEST(CheckedOptions, EachRangeNamesItsFlag) {
 
 TEST(CheckedOptions, AnUnknownStrategySaysWhatThereIs) {
   TrainOptions options;
-  options.strategy = "mrnf";
-  EXPECT_EQ(check_error(options),
-            "--strategy must be mcmc, the one strategy there is so far, not 'mrnf'");
+  options.strategy = "none-such";
+  EXPECT_EQ(check_error(options), "--strategy must be mcmc or mrnf, not 'none-such'");
 }
 
 TEST(CheckedOptions, TheScalerMultipliesEveryStepCount) {
@@ -294,6 +302,7 @@ TEST(CheckedOptions, TheScalerMultipliesEveryStepCount) {
   EXPECT_EQ(o.refine_every, 5u);
   EXPECT_EQ(o.sh_degree_interval, 50u);
   EXPECT_EQ(o.morton_interval, 251u);
+  EXPECT_EQ(o.gradient_loss_start, 100u);
   EXPECT_EQ(o.eval_steps, (std::vector<uint32_t>{351, 1}));  // never 0: that step would not come
   EXPECT_EQ(o.save_steps, (std::vector<uint32_t>{1503}));
   EXPECT_EQ(o.steps_scaler, 0.0501);  // the rate of the means needs it

@@ -69,7 +69,7 @@ TEST(Photographs, StayOnTheDeviceIfTheyFit) {
   EXPECT_EQ(last, bench.views.size());
   const uint64_t decodes = bench.device->ledger().count(WaitReason::Decode);
   for (uint32_t view = 0; view < bench.views.size(); ++view) {
-    const Tensor target = bench.photographs.target_blocking(view).or_raise();
+    const Tensor target = bench.photographs.target_blocking(view).or_raise().pixels;
     EXPECT_EQ(pixels_blocking(*bench.device, target), planes_of(bench.views[view]));
   }
   EXPECT_EQ(bench.device->ledger().count(WaitReason::Decode), decodes);
@@ -92,7 +92,7 @@ TEST(Photographs, HeldTargetsStayValidAfterTheyGiveWay) {
   std::vector<Tensor> held;
   for (int pass = 0; pass < 2; ++pass) {
     for (uint32_t view = 0; view < bench.views.size(); ++view) {
-      held.push_back(bench.photographs.target_blocking(view).or_raise());
+      held.push_back(bench.photographs.target_blocking(view).or_raise().pixels);
     }
   }
   for (size_t i = 0; i < held.size(); ++i) {
@@ -118,21 +118,37 @@ TEST(Photographs, WhatIsNeededNextGivesWayLast) {
   Bench bench(2 * 3 * kTargetBytes);  // three targets
   std::vector<Tensor> first;
   for (const uint32_t view : {0u, 1u, 2u}) {
-    first.push_back(bench.photographs.target_blocking(view).or_raise());
+    first.push_back(bench.photographs.target_blocking(view).or_raise().pixels);
   }
   const std::vector<uint32_t> order = {0, 2, 3, 1};
   bench.photographs.prefetch(order);
   ASSERT_TRUE(bench.photographs.target_blocking(3).ok());  // one of them gives way
-  EXPECT_TRUE(bench.photographs.target_blocking(0).or_raise().overlaps(first[0]));
-  EXPECT_TRUE(bench.photographs.target_blocking(2).or_raise().overlaps(first[2]));
-  EXPECT_FALSE(bench.photographs.target_blocking(1).or_raise().overlaps(first[1]));
+  EXPECT_TRUE(bench.photographs.target_blocking(0).or_raise().pixels.overlaps(first[0]));
+  EXPECT_TRUE(bench.photographs.target_blocking(2).or_raise().pixels.overlaps(first[2]));
+  EXPECT_FALSE(bench.photographs.target_blocking(1).or_raise().pixels.overlaps(first[1]));
 }
 
 TEST(Photographs, ATargetLargerThanTheBudgetIsServedAllTheSame) {
   Bench bench(1);
   for (const uint32_t view : {0u, 1u, 0u}) {
-    const Tensor target = bench.photographs.target_blocking(view).or_raise();
+    const Tensor target = bench.photographs.target_blocking(view).or_raise().pixels;
     EXPECT_EQ(pixels_blocking(*bench.device, target), planes_of(bench.views[view]));
+  }
+}
+
+TEST(Photographs, HaveTheirRidgeMapsWhereStructureIsAskedForAndNotOtherwise) {
+  const std::vector<View> views = training_views();
+  Bench plain(1u << 30);
+  EXPECT_FALSE(plain.photographs.target_blocking(0).or_raise().structure.defined());
+  Photographs with(*plain.device, views, {}, 2 * 2 * (kTargetBytes + kTargetBytes / 3),
+                   Photographs::kMostAhead, /*with_structure=*/true);
+  EXPECT_FALSE(with.all_resident());
+  EXPECT_EQ(with.total_bytes(), (kTargetBytes + kTargetBytes / 3) * views.size());
+  for (uint32_t view = 0; view < 3; ++view) {
+    const Target target = with.target_blocking(view).or_raise();
+    const std::vector<uint8_t> ridges = pixels_blocking(*plain.device, target.structure);
+    EXPECT_EQ(ridges.size(), kTargetBytes / 3);
+    EXPECT_GT(*std::max_element(ridges.begin(), ridges.end()), 63) << "above its mean somewhere";
   }
 }
 

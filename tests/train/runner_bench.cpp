@@ -7,17 +7,20 @@
 
 #include "train/open_device.h"
 #include "train/scene.h"
+#include "train/strategy_options.h"
+#include "train/train_memory.h"
 
 namespace millrace::test {
 
 RunnerBench::RunnerBench(const TrainOptions& given, Room room)
-    : options(given),
+    : options(resolved_options(given)),
       device(open_training_device(given.device, given.threads).or_raise()),
       scale(scene_scale(tiny_dataset())) {
   const GaussianCloud cloud = initial_cloud(tiny_dataset(), options, nullptr);
   initial_rows = cloud.count();
   const uint64_t rows = room.rows ? std::max(room.rows, cloud.count()) : uint64_t{4096};
   state.model = make_model(device, cloud, static_cast<int>(options.sh_degree), rows);
+  prepare_strategy(state.model, options, cloud.count());
   std::vector<View> views;
   std::vector<CameraRecord> cameras, eval_cameras;
   std::vector<FrameSize> sizes;
@@ -30,16 +33,19 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   cameras.insert(cameras.end(), eval_cameras.begin(), eval_cameras.end());
   state.cameras = make_camera_table(device, cameras);
   state.workspace.rows = make_row_buffers(device, state.model.row_capacity);
-  state.workspace.pixels = make_pixel_buffers(device, sizes, true, false);
+  state.workspace.pixels = make_pixel_buffers(device, sizes, pixel_needs(options));
   state.workspace.instances = make_instance_buffers(
       device, room.instances ? room.instances : 1u << 18, state.workspace.pixels.n_tiles, true);
-  state.refinement = make_mcmc_scratch(state.model);
+  if (!state.model.statistics.defined()) state.refinement = make_mcmc_scratch(state.model);
+  begin_strategy(state, views, scale);
   if (!options.bg_image.empty()) {
     state.background = BackgroundImages::load(device, options.bg_image, sizes).or_raise();
   }
   ImageLoaderOptions loader;
   loader.artificial_delay_ms = options.test_decode_delay_ms;
-  photographs = std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes);
+  photographs =
+      std::make_unique<Photographs>(device, views, loader, options.image_cache_bytes,
+                                    Photographs::kMostAhead, pixel_needs(options).structure);
   photographs->preload_blocking({0}, {}).or_raise();
   runner = std::make_unique<Runner>(device, options, scale, state, *photographs, sizes, &edits);
 }

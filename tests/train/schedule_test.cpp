@@ -41,6 +41,19 @@ TEST(Schedule, TheFirstStepHasTheRatesOfTheAnchors) {
   EXPECT_EQ(block.modes, 0u);
 }
 
+TEST(Schedule, TheEdgesCountFromTheirStartOnAndStructureAlways) {
+  TrainOptions options;
+  EXPECT_EQ(block_at(options, 5000).loss.edge_weight, 0.0f);
+  EXPECT_EQ(block_at(options, 5000).loss.structure_weight, 0.0f);
+  options.thin_structure_weight = 0.5;
+  options.densify_structure_weight = 1;
+  options.gradient_loss_weight = 1.8;
+  EXPECT_EQ(block_at(options, 1999).loss.edge_weight, 0.0f);
+  EXPECT_EQ(block_at(options, 2000).loss.edge_weight, 1.8f);
+  EXPECT_EQ(block_at(options, 0).loss.structure_weight, 0.5f);
+  EXPECT_EQ(block_at(options, 0).loss.densify_structure_weight, 1.0f);
+}
+
 TEST(Schedule, TheMeansRateFallsByAHundredOver30000Steps) {
   // Far from the start, bias correction is 1.
   EXPECT_NEAR(block_at(TrainOptions(), 30000).rate_means, 1.6e-6 * 1.3 * 2.5, 1e-11);
@@ -49,6 +62,42 @@ TEST(Schedule, TheMeansRateFallsByAHundredOver30000Steps) {
   TrainOptions longer;
   longer.steps_scaler = 2;
   EXPECT_NEAR(block_at(longer, 30000).rate_means, 1.6e-5 * 1.3 * 2.5, 1e-10);
+}
+
+TEST(Schedule, TheWeightOfTheScaleStaysOrFallsToNothing) {
+  TrainOptions options;
+  options.iterations = 100;
+  EXPECT_FLOAT_EQ(block_at(options, 99).scale_reg, 0.016f);
+  options.scale_reg_power = 0.4;
+  EXPECT_NEAR(block_at(options, 49).scale_reg, 0.016 * 1.4 * std::pow(0.5, 0.4), 1e-8);
+  EXPECT_EQ(block_at(options, 99).scale_reg, 0.0f);
+  double sum = 0;
+  for (uint32_t step = 0; step < 100; ++step) sum += block_at(options, step).scale_reg;
+  EXPECT_NEAR(sum / 100, 0.016, 5e-4) << "the mean is that of the constant weight";
+}
+
+TEST(Schedule, TheMipFilterHoldsForEveryTransaction) {
+  TrainOptions options;
+  options.mip_filter = true;
+  options.bg_mode = "random";
+  EXPECT_EQ(block_at(options, 5).modes, kModeMipFilter | kModeRandomBackground);
+  const Schedule schedule(options, kScale);
+  EXPECT_EQ(schedule.block(transaction_id(5, TransactionKind::Eval), 0, 0).modes, kModeMipFilter);
+}
+
+TEST(Schedule, TheRegularisersAreOffUnlessAskedFor) {
+  TrainOptions options;
+  const MrnfStep off = block_at(options, 3).mrnf;
+  EXPECT_EQ(off.erank_reg, 0.0f);
+  EXPECT_EQ(off.dc_reg, 0.0f);
+  EXPECT_EQ(off.sh_rest_reg, 0.0f);
+  options.erank_reg = 0.1;
+  options.dc_reg = 0.2;
+  options.sh_rest_reg = 0.3;
+  const MrnfStep on = block_at(options, 3).mrnf;
+  EXPECT_EQ(on.erank_reg, 0.1f);
+  EXPECT_EQ(on.dc_reg, 0.2f);
+  EXPECT_EQ(on.sh_rest_reg, 0.3f);
 }
 
 TEST(Schedule, BiasCorrectionFollowsTheStep) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <set>
 
@@ -80,6 +81,29 @@ TEST(StateHash, ChangesWithOneBitOfEveryLaneOfEveryTensor) {
   }
   EXPECT_EQ(n_flips, 3 * (14u + 45u));
   EXPECT_EQ(seen.size(), n_flips + 1) << "two states share a hash";
+}
+
+TEST(StateHash, ChangesWithStatisticsBoundsAndFreeRows) {
+  Bench bench;
+  std::set<std::string> seen = {bench.hash_blocking()};
+  keep_statistics(bench.model, kRows);
+  seen.insert(bench.hash_blocking());
+  for (uint32_t lane = 0; lane < kStatisticLanes; ++lane) {
+    const uint64_t index = row_index(kRows - 1 - lane, lane, kStatisticLanes);
+    bench.flip(bench.model.statistics, index);
+    seen.insert(bench.hash_blocking());
+    bench.flip(bench.model.statistics, index);
+  }
+  constexpr size_t kBounds = offsetof(Control, bounds) / 4,
+                   kFree = (offsetof(Control, counts) + offsetof(Counts, free)) / 4;
+  for (const size_t word : {kFree, kBounds, kBounds + 5, kBounds + 6, kBounds + 12}) {
+    const auto at = static_cast<int64_t>(word);
+    const Tensor one = bench.model.control.slice(0, at, at + 1);
+    one.upload(std::vector<uint32_t>{1});
+    seen.insert(bench.hash_blocking());
+    one.upload(std::vector<uint32_t>{0});
+  }
+  EXPECT_EQ(seen.size(), 2u + kStatisticLanes + 5u);
 }
 
 TEST(StateHash, ChangesWithTheNumberOfRows) {

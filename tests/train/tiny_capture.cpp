@@ -1,5 +1,6 @@
 // Making and removing what the training tests share.
 #include "train/tiny_capture.h"
+#include "train/strategy_options.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -61,12 +62,23 @@ TrainOptions tiny_options(uint32_t iterations) {
   options.save_steps = {};
   options.device = "cpu";
   options.threads = 2;
+  set_short_stages(options);
+  return options;
+}
+
+TrainOptions tiny_mrnf_options(uint32_t iterations) {
+  TrainOptions options = tiny_options(iterations);
+  use_strategy(options, "mrnf");
+  set_short_stages(options);
+  return options;
+}
+
+void set_short_stages(TrainOptions& options) {
   options.refine_every = 10;
   options.start_refine = 5;
   options.sh_degree_interval = 20;
   options.morton_interval = 25;
   options.max_cap = 2000;
-  return options;
 }
 
 const Dataset& tiny_dataset() {

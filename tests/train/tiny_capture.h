@@ -22,6 +22,11 @@ const std::filesystem::path& tiny_capture();
 /// evaluated on the way.
 TrainOptions tiny_options(uint32_t iterations);
 
+/// Options for the same with MRNF.
+TrainOptions tiny_mrnf_options(uint32_t iterations);
+/// Stages as tiny_options() has them, whatever strategy was chosen since.
+void set_short_stages(TrainOptions& options);
+
 /// tiny_capture() as loaded with the dataset settings of tiny_options().
 const Dataset& tiny_dataset();
 

@@ -43,6 +43,21 @@ TEST(ViewRenderer, RendersTheSameImageTwice) {
   EXPECT_EQ(first.color.pixels, second.color.pixels);
 }
 
+TEST(ViewRenderer, DrawsAModelThatIsMarkedWithTheMipFilter) {
+  GaussianCloud cloud = large_cloud(tiny_dataset());
+  for (float& scale : cloud.log_scales) scale -= 4;
+  const Camera& camera = tiny_dataset().views[0].camera;
+  const auto sum = [&](bool mip_filter) {
+    cloud.mip_filter = mip_filter;
+    double total = 0;
+    const std::vector<float> pixels = Bench(cloud).render_blocking(camera, 0.01);
+    for (size_t i = 0; i < pixels.size(); ++i) total += std::abs(pixels[i] - kBackground[i % 3]);
+    return total;
+  };
+  // Gaussians below a pixel: dilated they cover more than they should.
+  EXPECT_LT(sum(true), 0.9 * sum(false));
+}
+
 TEST(ViewRenderer, GrowsWhenAFrameOutgrowsItsBuffers) {
   // Two huge Gaussians cover 12 tiles each; the first capacity is 8 instances a row, of 32 rows.
   GaussianCloud cloud = large_cloud(tiny_dataset());

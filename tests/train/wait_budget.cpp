@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "train/run_meter.h"
 #include "train/runner_bench.h"
+#include "train/strategy_options.h"
 
 namespace millrace::test {
 namespace {
@@ -51,14 +52,29 @@ std::vector<Preset> all_presets() {
       }
     }
   }
+  // Structure and edges cost the same whatever the rest is.
+  for (const bool resident : {true, false}) {
+    presets.push_back(presets.front());
+    presets.back()["photographs_resident"] = resident;
+    presets.back()["loss"] = "structure";
+  }
+  presets.push_back(presets.front());
+  presets.back()["crop_box"] = true;
   return presets;
 }
 
 TrainOptions options_of(const Preset& preset) {
   TrainOptions options = tiny_options(1000);
-  options.strategy = preset.at("strategy");
+  use_strategy(options, preset.at("strategy"));
+  set_short_stages(options);
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
+  if (preset.at("crop_box").get<bool>()) options.crop_box = "-1,-1,-1,1,1,1";
+  if (preset.value("loss", "plain") == "structure") {
+    options.thin_structure_weight = 0.5;
+    options.gradient_loss_weight = 1.8;
+    options.gradient_loss_start = 0;
+  }
   if (!preset.at("refinement_due").get<bool>()) options.stop_refine = 0;
   if (!preset.at("photographs_resident").get<bool>()) options.image_cache_bytes = kSmallCache;
   if (!preset.at("sh_ramp").get<bool>()) options.sh_degree_interval = 0;

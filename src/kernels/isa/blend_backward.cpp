@@ -11,7 +11,7 @@ struct TilePixels {
   alignas(64) float d_red[kTilePixels], d_green[kTilePixels], d_blue[kTilePixels];
   alignas(64) float error[kTilePixels];
   alignas(64) float transmittance[kTilePixels];
-  alignas(64) float behind[kTilePixels];  // dLoss/dcolour . colour of all behind the next entry
+  alignas(64) float behind[kTilePixels];  // dLoss/dtransmittance of all behind the next entry
   alignas(64) int32_t last[kTilePixels];
   PixelPositions positions;
 };
@@ -39,6 +39,11 @@ void begin_tile(const BlendArgs& args, const TileGeometry& t, uint32_t tile, Til
     p.behind[i] = p.d_red[i] * background[i] + p.d_green[i] * background[kTilePixels + i] +
                   p.d_blue[i] * background[2 * kTilePixels + i];
   }
+  if (!args.d_alpha) return;
+  // Opacity is what the transmittance leaves: the light from behind costs that much more.
+  alignas(64) float d_alpha[kTilePixels] = {};
+  gather_plane(args.d_alpha, args.width, t, d_alpha);
+  for (int i = 0; i < kTilePixels; ++i) p.behind[i] -= d_alpha[i];
 }
 
 /// Sums of one entry over its pixels.

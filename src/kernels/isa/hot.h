@@ -47,6 +47,7 @@ struct BlendArgs {
   // backward
   const float* d_image;         // [3,H,W]
   const float* error_map;       // [H,W] or null
+  const float* d_alpha;         // [H,W] to the frame's opacity, or null
   InstanceGradient* gradients;  // [capacity], by slot
   float* carry;                 // [2,256] what a slice leaves for the one before it
 };
@@ -62,7 +63,10 @@ struct BackwardArgs {
   GroupPointers geometry, sh_rest;
   float* d_geometry;  // accumulate form: gradients are added here and nothing else is written
   float* d_sh_rest;
-  float* statistics;  // [N,2] sum of weights, largest weighted error; or null
+  uint32_t live;       // rows that hold a Gaussian
+  float* statistics;   // [ceil(N/32), kStatisticLanes, 32] or null
+  bool records_edges;  // d_depth of the records is an edge sum
+  SceneBounds bounds;  // read where the step block says kMrnfOn
 };
 
 struct PhotometricArgs {
@@ -70,8 +74,15 @@ struct PhotometricArgs {
   const uint8_t* target;  // [3,H,W]
   uint32_t width, height;
   float ssim_weight;
-  float* maps;     // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12
+  // [3,3,H,W]: map, channel: dS/dmu1, dS/dsigma1^2, dS/dsigma12, each times the pixel's weight.
+  // [4,3,H,W] with `raw`: the first three are to that, the fourth is dS/dmu of the image.
+  float* maps;
   float* d_image;  // [3,H,W]
+  // Null: without.
+  const float* raw = nullptr;     // [3,H,W] SSIM's contrast and structure are of this image
+  const float* weight = nullptr;  // [H,W] of each pixel
+  float weight_sum = 0;           // with `weight`: what the loss is divided by, of all channels
+  bool raw_gradient = false;      // with `raw`: d_image is the gradient to that
 };
 
 constexpr uint32_t kAffineChains = 128;

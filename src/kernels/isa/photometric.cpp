@@ -1,6 +1,7 @@
-// L1 + SSIM of one band of rows of one channel, forward and backward (TRAINING.md 4.1): separable
-// 11-tap windows with zero padding, borders of 5 pixels left out of the means. A band is taken in
-// strips of a few columns, so that what lies between the two passes stays in the nearest cache.
+// L1 + SSIM of one band of rows of one channel, forward and backward (TRAINING.md 4.1, 4.2):
+// separable 11-tap windows with zero padding, pixels by weight or borders of 5 pixels left out of
+// the means. A band is taken in strips of a few columns, so that what lies between the two passes
+// stays in the nearest cache.
 #include "kernels/isa/photometric.h"
 
 #include "kernels/isa/vector.h"
@@ -36,6 +37,7 @@ struct Band {
   int top, bottom;  // valid rows of the image
 };
 
+template <bool kWeighted>
 Band band_of(const PhotometricArgs& args, uint32_t band) {
   Band b;
   b.width = static_cast<int>(args.width);
@@ -43,7 +45,7 @@ Band band_of(const PhotometricArgs& args, uint32_t band) {
   b.begin = static_cast<int>(band * kLossBand);
   const int end = b.begin + static_cast<int>(kLossBand);
   b.end = end < b.height ? end : b.height;
-  const int edge = b.width > 10 && b.height > 10 ? kRadius : 0;
+  const int edge = !kWeighted && b.width > 10 && b.height > 10 ? kRadius : 0;
   b.left = edge;
   b.right = b.width - edge;
   b.top = edge;
@@ -158,11 +160,22 @@ vi inside(int x, const Band& b) {
   return (column >= b.left) & (column < b.right);
 }
 
-}  // namespace
+/// The weight of the pixels from `x` on, and where it is not zero.
+template <bool kWeighted>
+vf weight_at(const PhotometricArgs& args, int x, int y, const Band& b, vi& valid) {
+  if constexpr (!kWeighted) {
+    valid = inside(x, b);
+    return broadcast(1.0f);
+  }
+  const vf weight = load_pixels(args.weight + int64_t{y} * b.width, x, b.width);
+  valid = weight != 0.0f;
+  return weight;
+}
 
-void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
-                              float* sums) {
-  const Band b = band_of(args, band);
+// kRaw: contrast and structure are of the raw image.
+template <bool kWeighted, bool kRaw>
+void forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band, float* sums) {
+  const Band b = band_of<kWeighted>(args, band);
   const int width = b.width;
   const int64_t plane = int64_t{b.width} * b.height;
   const float* image = args.image + channel * plane;
@@ -172,22 +185,27 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
   };
   for (int y = b.begin; y < b.end; ++y) {
     if (y >= b.top && y < b.bottom) continue;
-    for (int m = 0; m < 3; ++m) zero(map_row(m, y), width);
+    for (int m = 0; m < (kRaw ? 4 : 3); ++m) zero(map_row(m, y), width);
   }
   const int first_row = b.begin > b.top ? b.begin : b.top;
   const int last_row = b.end < b.bottom ? b.end : b.bottom;
   vf ssim_sum = vf{}, l1_sum = vf{}, mse_sum = vf{};
   // Means and second moments of both images, along rows: of the band and 5 rows on either side.
-  constexpr int kStride = 5 * kStrip;
+  constexpr int kStride = (kRaw ? 6 : 5) * kStrip;
   alignas(64) float along[kLines * kStride];
   Lines u, v;
+  [[maybe_unused]] Lines raw;
   for (int x0 = 0; x0 < width && first_row < last_row; x0 += kStrip) {
     const int begin = first_row - b.begin, end = last_row - b.begin + 2 * kRadius;
     lay_out(image, b.begin - kRadius, begin, end, x0, b, u);
     lay_out(target, b.begin - kRadius, begin, end, x0, b, v);
+    if constexpr (kRaw) {
+      lay_out(args.raw + channel * plane, b.begin - kRadius, begin, end, x0, b, raw);
+    }
     for (int i = begin; i < end; ++i) {
       if (u.row[i]) {
-        convolve_moments(u.row[i], v.row[i], along + i * kStride);
+        convolve_moments(kRaw ? raw.row[i] : u.row[i], v.row[i], along + i * kStride);
+        if constexpr (kRaw) convolve_row(u.row[i], along + i * kStride + 5 * kStrip);
       } else {
         zero(along + i * kStride, kStride);
       }
@@ -200,21 +218,38 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
         const vf s11 = convolve_column(above + 2 * kStrip, kStride) - mu1 * mu1;
         const vf s22 = convolve_column(above + 3 * kStrip, kStride) - mu2 * mu2;
         const vf s12 = convolve_column(above + 4 * kStrip, kStride) - mu1 * mu2;
-        const vf a = mu1 * mu1 + mu2 * mu2 + kC1, bb = s11 + s22 + kC2;
-        const vf c = 2.0f * mu1 * mu2 + kC1, d = 2.0f * s12 + kC2;
+        // The mean whose luminance is compared.
+        vf mu = mu1;
+        if constexpr (kRaw) mu = convolve_column(above + 5 * kStrip, kStride);
+        const vf a = mu * mu + mu2 * mu2 + kC1, bb = s11 + s22 + kC2;
+        const vf c = 2.0f * mu * mu2 + kC1, d = 2.0f * s12 + kC2;
         const vf inv_ab = 1.0f / (a * bb);
         const vf ssim = c * d * inv_ab;
         const int line = y - b.begin + kRadius;
         const vf difference = abs(load(u.row[line] + (x - x0)) - load(v.row[line] + (x - x0)));
-        // 1 / bb - 1 / a = (a - bb) / (a bb)
-        const vf d_mu = 2.0f * inv_ab * (mu2 * (d - c) + mu1 * ssim * (a - bb));
-        const vi valid = inside(x, b);
-        ssim_sum += valid ? ssim : vf{};
-        l1_sum += valid ? difference : vf{};
-        mse_sum += valid ? difference * difference : vf{};
-        store_pixels(map_row(0, y), x, width, valid ? d_mu : vf{});
-        store_pixels(map_row(1, y), x, width, valid ? -ssim * (a * inv_ab) : vf{});
-        store_pixels(map_row(2, y), x, width, valid ? 2.0f * c * inv_ab : vf{});
+        vf d_mu;
+        if constexpr (kRaw) {
+          d_mu = 2.0f * inv_ab * (mu1 * ssim * a - mu2 * c);
+        } else {
+          // 1 / bb - 1 / a = (a - bb) / (a bb)
+          d_mu = 2.0f * inv_ab * (mu2 * (d - c) + mu1 * ssim * (a - bb));
+        }
+        vi valid;
+        const vf weight = weight_at<kWeighted>(args, x, y, b, valid);
+        const auto counted = [&](vf value) {
+          if constexpr (kWeighted) value *= weight;
+          return valid ? value : vf{};
+        };
+        ssim_sum += counted(ssim);
+        l1_sum += counted(difference);
+        mse_sum += counted(difference * difference);
+        store_pixels(map_row(0, y), x, width, counted(d_mu));
+        store_pixels(map_row(1, y), x, width, counted(-ssim * (a * inv_ab)));
+        store_pixels(map_row(2, y), x, width, counted(2.0f * c * inv_ab));
+        if constexpr (kRaw) {
+          store_pixels(map_row(3, y), x, width,
+                       counted(2.0f * inv_ab * (mu2 * d - mu * ssim * bb)));
+        }
       }
     }
   }
@@ -223,25 +258,30 @@ void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uin
   sums[2] = sum(mse_sum);
 }
 
-void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band) {
-  const Band b = band_of(args, band);
+enum class Part { Whole, Mean, Raw };
+// Mean: the image's part where the rest is of the raw image; Raw: that rest, without L1.
+template <bool kWeighted, Part kPart>
+void backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band) {
+  constexpr int kMaps = kPart == Part::Mean ? 1 : 3, kFirstMap = kPart == Part::Mean ? 3 : 0;
+  const Band b = band_of<kWeighted>(args, band);
   const int width = b.width;
   const int64_t plane = int64_t{b.width} * b.height;
   const float* image = args.image + channel * plane;
   const uint8_t* target = args.target + channel * plane;
-  const float count =
-      3.0f * static_cast<float>(b.right - b.left) * static_cast<float>(b.bottom - b.top);
+  const float count = kWeighted ? args.weight_sum
+                                : 3.0f * static_cast<float>(b.right - b.left) *
+                                      static_cast<float>(b.bottom - b.top);
   const float l1_scale = (1.0f - args.ssim_weight) / count, ssim_scale = -args.ssim_weight / count;
 
-  constexpr int kStride = 3 * kStrip;
+  constexpr int kStride = kMaps * kStrip;
   alignas(64) float along[kLines * kStride];
   Lines map;
   for (int x0 = 0; x0 < width; x0 += kStrip) {
     const int n_lines = b.end - b.begin + 2 * kRadius;
-    for (int m = 0; m < 3; ++m) {
+    for (int m = 0; m < kMaps; ++m) {
       // The maps are zero in the border.
-      lay_out(args.maps + (3 * m + static_cast<int>(channel)) * plane, b.begin - kRadius, 0,
-              n_lines, x0, b, map);
+      lay_out(args.maps + (3 * (kFirstMap + m) + static_cast<int>(channel)) * plane,
+              b.begin - kRadius, 0, n_lines, x0, b, map);
       for (int i = 0; i < n_lines; ++i) {
         float* out = along + i * kStride + m * kStrip;
         if (map.row[i]) {
@@ -255,18 +295,54 @@ void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, ui
       const float* above = along + (y - b.begin) * kStride;
       const bool valid_row = y >= b.top && y < b.bottom;
       for (int x = x0; x < x0 + kStrip && x < width; x += kWidth, above += kWidth) {
+        float* out = args.d_image + channel * plane + int64_t{y} * width;
         const vf mu = convolve_column(above, kStride);
-        const vf xx = convolve_column(above + kStrip, kStride);
-        const vf xy = convolve_column(above + 2 * kStrip, kStride);
         const vf u = load_pixels(image + int64_t{y} * width, x, width);
         const vf v = load_pixels(target + int64_t{y} * width, x, width);
-        const vf ssim = ssim_scale * (mu + 2.0f * u * xx + v * xy);
-        const vf l1 = u > v ? broadcast(l1_scale) : u < v ? broadcast(-l1_scale) : vf{};
-        const vi valid = valid_row ? inside(x, b) : vi{};
-        store_pixels(args.d_image + channel * plane + int64_t{y} * width, x, width,
-                     valid ? ssim + l1 : ssim);
+        vf ssim;
+        if constexpr (kPart == Part::Mean) {
+          ssim = ssim_scale * mu;
+        } else {
+          const vf xx = convolve_column(above + kStrip, kStride);
+          const vf xy = convolve_column(above + 2 * kStrip, kStride);
+          ssim = ssim_scale * (mu + 2.0f * u * xx + v * xy);
+        }
+        if constexpr (kPart == Part::Raw) {
+          store_pixels(out, x, width, ssim);
+          continue;
+        }
+        vf l1 = u > v ? broadcast(l1_scale) : u < v ? broadcast(-l1_scale) : vf{};
+        vi valid;
+        const vf weight = weight_at<kWeighted>(args, x, y, b, valid);
+        if constexpr (kWeighted) l1 *= weight;
+        valid = valid_row ? valid : vi{};
+        store_pixels(out, x, width, valid ? ssim + l1 : ssim);
       }
     }
+  }
+}
+
+}  // namespace
+
+void photometric_forward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band,
+                              float* sums) {
+  if (args.weight) {
+    (args.raw ? forward_band<true, true> : forward_band<true, false>)(args, channel, band, sums);
+  } else {
+    (args.raw ? forward_band<false, true> : forward_band<false, false>)(args, channel, band, sums);
+  }
+}
+
+void photometric_backward_band(const PhotometricArgs& args, uint32_t channel, uint32_t band) {
+  const auto run = [&]<bool kWeighted>() {
+    if (!args.raw) return backward_band<kWeighted, Part::Whole>(args, channel, band);
+    if (args.raw_gradient) return backward_band<kWeighted, Part::Raw>(args, channel, band);
+    backward_band<kWeighted, Part::Mean>(args, channel, band);
+  };
+  if (args.weight) {
+    run.template operator()<true>();
+  } else {
+    run.template operator()<false>();
   }
 }
 

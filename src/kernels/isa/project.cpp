@@ -13,6 +13,7 @@ void project_block(const ProjectArgs& args, uint32_t block) {
   const CameraRecord& cam = *args.camera;
   const int degree = static_cast<int>(args.step->sh_degree);
   const int n_rest = (degree + 1) * (degree + 1) - 1;
+  const bool mip_filter = (args.step->modes & kModeMipFilter) != 0;
   const float* geometry = args.geometry + static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock;
   const float* sh_rest =
       args.sh_rest + static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock;
@@ -21,11 +22,11 @@ void project_block(const ProjectArgs& args, uint32_t block) {
     if (first_row + offset >= args.rows) break;
     const float* group = geometry + offset;
     const Rows rows = load_rows(group);
-    const Projection p = project_rows(rows, cam);
+    const Projection p = project_rows(rows, cam, mip_filter);
+    const vf opacity = rows.opacity * p.compensation;
 
-    vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) &
-                 (rows.opacity >= kAlphaMin) & (rows.norm2 >= kMinQuaternionNorm2) &
-                 (p.determinant >= kDeterminantMin);
+    vi visible = (p.camera.z >= cam.near_plane) & (p.camera.z <= 1e10f) & (opacity >= kAlphaMin) &
+                 (rows.norm2 >= kMinQuaternionNorm2) & (p.determinant >= kDeterminantMin);
     // min() and exp() let a NaN through as a number.
     visible &= finite(load(group + kLaneOpacity * kRowBlock));
     for (const vf raw : rows.raw_scale) visible &= finite(raw);
@@ -47,9 +48,9 @@ void project_block(const ProjectArgs& args, uint32_t block) {
         finite(mean_x) & finite(mean_y) & finite(p.determinant) & finite(p.cov_a) & finite(p.cov_c);
 
     // Half extents of the ellipse where alpha = 1/255.
-    const vf r2 = max(kTwoLn2 * log2(255.0f * rows.opacity), vf{});
+    const vf r2 = max(kTwoLn2 * log2(255.0f * opacity), vf{});
     const vf extent_x = sqrt(r2 * p.cov_a), extent_y = sqrt(r2 * p.cov_c);
-    const vf fields[] = {mean_x,   mean_y,   p.factor_a, p.factor_b, p.factor_c, rows.opacity,
+    const vf fields[] = {mean_x,   mean_y,   p.factor_a, p.factor_b, p.factor_c, opacity,
                          color[0], color[1], color[2],   p.camera.z, extent_x,   extent_y};
     static_assert(sizeof(fields) == kWidth * sizeof(Projected));
     float lanes[sizeof(Projected) / sizeof(float)][kWidth];

@@ -1,7 +1,9 @@
 // From instance gradients back to the parameters of 32 rows (TRAINING.md 2.6), with two epilogues:
 // Adam in registers, or addition to a gradient buffer. Both use the same expressions, so both give
 // the same bits.
+#include "kernels/isa/crop.h"
 #include "kernels/isa/projection.h"
+#include "kernels/isa/regularisers.h"
 #include "kernels/isa/spherical_harmonics.h"
 
 namespace millrace::kernels::MILLRACE_ISA {
@@ -53,7 +55,7 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
   const int degree = static_cast<int>(args.step->sh_degree);
   const int n_rest = (degree + 1) * (degree + 1) - 1;
   const Rows rows = load_rows(group);
-  const Projection p = project_rows(rows, cam);
+  const Projection p = project_rows(rows, cam, (args.step->modes & kModeMipFilter) != 0);
   RowGradients out;
 
   // Colour: the clamp passes a gradient only where it points back inside.
@@ -140,7 +142,8 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
   out.geometry[kLaneRotation + 1] = s * (2.0f * x * dxx + y * dxy + z * dxz + w * drx - x * h);
   out.geometry[kLaneRotation + 2] = s * (2.0f * y * dyy + x * dxy + z * dyz + w * dry - y * h);
   out.geometry[kLaneRotation + 3] = s * (2.0f * z * dzz + x * dxz + y * dyz + w * drz - z * h);
-  out.geometry[kLaneOpacity] = d.opacity * rows.opacity * (1.0f - rows.opacity);
+  // The mip filter's compensation is taken for a constant: its own gradient is left out.
+  out.geometry[kLaneOpacity] = p.compensation * d.opacity * rows.opacity * (1.0f - rows.opacity);
   // A culled row may have produced anything above; it has no data gradient.
   for (vf& g : out.geometry) g = visible ? g : vf{};
   return out;
@@ -149,15 +152,17 @@ RowGradients row_gradients(const BackwardArgs& args, const float* group, const f
 // One Adam update of one lane (Kingma and Ba 2015, algorithm 1); rows outside `keep` stay as they
 // are. The same lane of the next block, `ahead` floats on, is fetched meanwhile: the short runs of
 // each array are too many for the processor to foresee.
-void adam_lane(const GroupPointers& group, uint64_t index, uint64_t ahead, vf gradient, float rate,
-               float inv_sqrt_bias2, const vi keep) {
+void adam_lane(const GroupPointers& group, uint64_t index, uint64_t ahead, vf gradient, vf rate,
+               float inv_sqrt_bias2, const vi keep, const vf* push = nullptr) {
   __builtin_prefetch(group.first_moment + index + ahead, 1);
   __builtin_prefetch(group.second_moment + index + ahead, 1);
   __builtin_prefetch(group.value + index + ahead, 1);
   const vf g = min(max(gradient, broadcast(-kGradientClamp)), broadcast(kGradientClamp));
   const vf m0 = load(group.first_moment + index), v0 = load(group.second_moment + index);
   const vf p0 = load(group.value + index);
-  const vf m = kBeta1 * m0 + (1.0f - kBeta1) * g;
+  // A push goes into the first moment alone, in units of the second's root.
+  const vf pushed = push ? g + *push * (sqrt(v0) * inv_sqrt_bias2 + kEpsilon) : g;
+  const vf m = kBeta1 * m0 + (1.0f - kBeta1) * pushed;
   const vf v = kBeta2 * v0 + (1.0f - kBeta2) * (g * g);
   const vf p = p0 - rate * m / (sqrt(v) * inv_sqrt_bias2 + kEpsilon);
   store(group.first_moment + index, keep ? m : m0);
@@ -173,17 +178,39 @@ float lane_rate(const StepBlock& step, uint32_t lane) {
   return step.rate_sh0;
 }
 
-// Adds the regularisers' gradients: opacity_reg mean(o) and scale_reg mean(s) over all live rows.
-void add_regularisers(const BackwardArgs& args, const float* group, vf* gradient) {
-  const StepBlock& step = *args.step;
-  const float n = static_cast<float>(args.rows);
-  const vf o = sigmoid(load(group + kLaneOpacity * kRowBlock));
-  gradient[kLaneOpacity] += step.opacity_reg / n * o * (1.0f - o);
+// By how much MRNF's rate of the means is larger: the scene's median size, and for rows outside the
+// cameras' hull their own size over the median one (TRAINING.md 1.4).
+vf means_factor(const BackwardArgs& args, const float* group) {
+  const SceneBounds& bounds = args.bounds;
+  const vf size = broadcast(bounds.median_size);
+  const float limit = args.step->mrnf.far_rate_limit;
+  if (!(limit > 1.0f) || !(bounds.hull_radius > 0) || !(bounds.median_extent > 0)) return size;
+  vf distance2 = {};
   for (uint32_t k = 0; k < 3; ++k) {
-    const vf raw = load(group + (kLaneScale + k) * kRowBlock);
-    const vf s = exp(min(raw, broadcast(kMaxRawScale)));
-    gradient[kLaneScale + k] += raw < kMaxRawScale ? step.scale_reg / (3.0f * n) * s : vf{};
+    const vf d = load(group + (kLaneMean + k) * kRowBlock) - bounds.hull_centre[k];
+    distance2 += d * d;
   }
+  const vf log_extent =
+      (load(group + kLaneScale * kRowBlock) + load(group + (kLaneScale + 1) * kRowBlock) +
+       load(group + (kLaneScale + 2) * kRowBlock)) *
+      (1.0f / 3.0f);
+  const vf ratio = exp(min(log_extent, broadcast(kMaxRawScale))) / bounds.median_extent;
+  const vi is_far = distance2 > 4.0f * bounds.hull_radius * bounds.hull_radius;
+  return size * (is_far ? min(max(ratio, broadcast(1.0f)), broadcast(limit)) : broadcast(1.0f));
+}
+
+// What draws the scales of rows that were too large on the screen down, in units of the second
+// moment's root: penalty log2(share / limit) (TRAINING.md 3.4).
+vf scale_push(const BackwardArgs& args, const float* statistics) {
+  const MrnfStep& mrnf = args.step->mrnf;
+  const vf share = load(statistics + kStatShare * kRowBlock);
+  float push[kWidth];
+  for (int i = 0; i < kWidth; ++i) {
+    push[i] = share[i] > mrnf.screen_share_limit
+                  ? mrnf.screen_share_penalty * __builtin_log2f(share[i] / mrnf.screen_share_limit)
+                  : 0.0f;
+  }
+  return load(push);
 }
 
 vi live_rows(uint32_t first_row, uint32_t rows) {
@@ -205,7 +232,16 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
   const StepBlock& step = *args.step;
   const uint64_t base = static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
   const uint64_t rest_base = static_cast<uint64_t>(block) * args.sh_rest_lanes * kRowBlock + offset;
-  add_regularisers(args, args.geometry.value + base, gradient);
+  const float* row = args.geometry.value + base;
+  add_regularisers(step, static_cast<float>(args.live), row, gradient);
+  // mean(c^2) over all stored coefficients. Written as one fma: both epilogues must round alike.
+  const float decay = 2.0f * step.mrnf.sh_rest_reg /
+                      (static_cast<float>(args.live) * static_cast<float>(args.sh_rest_lanes));
+  const auto rest_gradient = [&](uint32_t lane) {
+    if (decay == 0.0f) return rest(lane);
+    return fma(broadcast(decay), load(args.sh_rest.value + rest_base + lane * kRowBlock),
+               rest(lane));
+  };
 
   constexpr uint64_t kNextGeometry = kGeometryLanes * kRowBlock;
   const uint64_t next_rest = uint64_t{args.sh_rest_lanes} * kRowBlock;
@@ -213,17 +249,35 @@ uint32_t apply_adam(const BackwardArgs& args, uint32_t block, uint32_t offset, v
   const vi live = live_rows(block * kRowBlock + offset, args.rows);
   vi keep = live;
   for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) keep &= finite(gradient[lane]);
-  for (uint32_t lane = 0; lane < n_lanes; ++lane) keep &= finite(rest(lane));
+  for (uint32_t lane = 0; lane < n_lanes; ++lane) keep &= finite(rest_gradient(lane));
+  const uint32_t n_skipped = count(live & ~keep);
 
+  // Rows outside the crop box take smaller steps, or none.
+  vf pace = broadcast(1.0f);
+  if (step.crop.enabled) {
+    pace = outside_crop(step.crop, load_mean(row)) ? broadcast(step.crop.rate_scale) : pace;
+    keep &= pace > 0.0f;
+  }
+  vf means_rate = broadcast(step.rate_means), push = {};
+  const float limit = step.mrnf.screen_share_limit;
+  const bool pushes = args.statistics && limit > 0 && limit < 1;
+  if (step.mrnf.modes & kMrnfOn) means_rate *= means_factor(args, row);
+  if (pushes) {
+    push =
+        scale_push(args, args.statistics +
+                             static_cast<uint64_t>(block) * kStatisticLanes * kRowBlock + offset);
+  }
   for (uint32_t lane = 0; lane < kGeometryLanes; ++lane) {
-    adam_lane(args.geometry, base + lane * kRowBlock, kNextGeometry, gradient[lane],
-              lane_rate(step, lane), step.inv_sqrt_bias2, keep);
+    const vf rate = lane < kLaneScale ? means_rate : broadcast(lane_rate(step, lane));
+    const bool is_scale = lane >= kLaneScale && lane < kLaneRotation;
+    adam_lane(args.geometry, base + lane * kRowBlock, kNextGeometry, gradient[lane], rate * pace,
+              step.inv_sqrt_bias2, keep, pushes && is_scale ? &push : nullptr);
   }
   for (uint32_t lane = 0; lane < n_lanes; ++lane) {
-    adam_lane(args.sh_rest, rest_base + lane * kRowBlock, next_rest, rest(lane), step.rate_sh_rest,
-              step.inv_sqrt_bias2, keep);
+    adam_lane(args.sh_rest, rest_base + lane * kRowBlock, next_rest, rest_gradient(lane),
+              step.rate_sh_rest * pace, step.inv_sqrt_bias2, keep);
   }
-  return count(live & ~keep);
+  return n_skipped;
 }
 
 vi visible_rows(const BackwardArgs& args, uint32_t first_row) {
@@ -232,6 +286,36 @@ vi visible_rows(const BackwardArgs& args, uint32_t first_row) {
     mask[i] = first_row + i < args.rows && args.n_tiles[first_row + i] != 0 ? -1 : 0;
   }
   return mask;
+}
+
+// Of the screen, how much each row covers: r / (max(d, r) + sqrt(max(d^2 - r^2, 0))) with r the
+// radius at which the Gaussian fades and d its distance (TRAINING.md 2.2).
+vf screen_share(const Rows& rows, const CameraRecord& cam) {
+  const vf largest = max(rows.scale[0], max(rows.scale[1], rows.scale[2]));
+  const vf visible = max(rows.opacity * 255.0f, broadcast(1.0f));
+  vf log_visible = {};
+  for (int i = 0; i < kWidth; ++i) log_visible[i] = __builtin_logf(visible[i]);
+  const vf r2 = largest * largest * (2.0f * log_visible);
+  const vf r = sqrt(r2);
+  const Vec3 v = {rows.mean.x - cam.centre[0], rows.mean.y - cam.centre[1],
+                  rows.mean.z - cam.centre[2]};
+  const vf d2 = dot(v, v), d = sqrt(d2);
+  const vf below = max(d, r) + sqrt(max(d2 - r2, vf{}));
+  return below > 0.0f ? r / below : vf{};
+}
+
+// What one view adds to the window's statistics of kWidth rows; `shares` as the step began.
+void add_statistics(float* lanes, const ScreenGradients& d, vf edges, vf shares, vi visible) {
+  const auto update = [&](uint32_t lane, auto merge) {
+    float* place = lanes + lane * kRowBlock;
+    const vf old = load(place);
+    const vf merged = merge(old);
+    store(place, visible & finite(merged) ? merged : old);
+  };
+  update(kStatWeight, [&](vf old) { return old + d.weight; });
+  update(kStatError, [&](vf old) { return max(d.weight_error, old); });
+  update(kStatEdge, [&](vf old) { return old + edges; });
+  update(kStatShare, [&](vf old) { return max(shares, old); });
 }
 
 }  // namespace
@@ -244,20 +328,20 @@ uint32_t backward_adam_block(const BackwardArgs& args, uint32_t block) {
     const uint32_t first_row = block * kRowBlock + offset;
     if (first_row >= args.rows) break;
     const vi visible = visible_rows(args, first_row);
-    const ScreenGradients d = sum_instances(args, first_row);
+    ScreenGradients d = sum_instances(args, first_row);
+    const vf edges = args.records_edges ? d.depth : vf{};
+    if (args.records_edges) d.depth = vf{};
     const float* group =
         args.geometry.value + static_cast<uint64_t>(block) * kGeometryLanes * kRowBlock + offset;
+    const vf shares = args.statistics ? screen_share(load_rows(group), *args.camera) : vf{};
     RowGradients g = row_gradients(args, group, sh_rest + offset, visible, d);
     skipped += apply_adam(args, block, offset, g.geometry, [&](uint32_t lane) {
       return visible ? g.basis[lane / 3] * g.color[lane % 3] : vf{};
     });
     if (!args.statistics) continue;
-    for (uint32_t i = 0; i < static_cast<uint32_t>(kWidth); ++i) {
-      if (!visible[i]) continue;
-      float* row = args.statistics + 2 * static_cast<uint64_t>(first_row + i);
-      row[0] += d.weight[i];
-      row[1] = row[1] > d.weight_error[i] ? row[1] : d.weight_error[i];
-    }
+    add_statistics(
+        args.statistics + static_cast<uint64_t>(block) * kStatisticLanes * kRowBlock + offset, d,
+        edges, shares, visible);
   }
   return skipped;
 }

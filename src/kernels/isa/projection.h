@@ -56,10 +56,11 @@ struct Projection {
   vf q1[3], q2[3];                      // r1 . column, r2 . column
   vf u1[3], u2[3];                      // the same times the scale: covariance = u u^T
   vf cov_a, cov_b, cov_c, determinant;  // with dilation
+  vf compensation;                      // of the opacity for the dilation; 1 without mip filter
   vf factor_a, factor_b, factor_c;      // conic = F F^T, F = [a 0; b c]
 };
 
-static inline Projection project_rows(const Rows& r, const CameraRecord& cam) {
+static inline Projection project_rows(const Rows& r, const CameraRecord& cam, bool mip_filter) {
   Projection p;
   const float* m = cam.rotation;
   p.camera.x = m[0] * r.mean.x + m[1] * r.mean.y + m[2] * r.mean.z + cam.translation[0];
@@ -105,10 +106,13 @@ static inline Projection project_rows(const Rows& r, const CameraRecord& cam) {
   const vf cx = p.u1[1] * p.u2[2] - p.u1[2] * p.u2[1];
   const vf cy = p.u1[2] * p.u2[0] - p.u1[0] * p.u2[2];
   const vf cz = p.u1[0] * p.u2[1] - p.u1[1] * p.u2[0];
-  p.determinant = cx * cx + cy * cy + cz * cz + kDilation * (a0 + c0) + kDilation * kDilation;
-  p.cov_a = a0 + kDilation;
+  const float dilation = mip_filter ? kMipDilation : kDilation;
+  const vf undilated = cx * cx + cy * cy + cz * cz;
+  p.determinant = undilated + dilation * (a0 + c0) + dilation * dilation;
+  p.compensation = mip_filter ? sqrt(undilated / p.determinant) : broadcast(1.0f);
+  p.cov_a = a0 + dilation;
   p.cov_b = b0;
-  p.cov_c = c0 + kDilation;
+  p.cov_c = c0 + dilation;
   const vf root_c = sqrt(p.cov_c), inv_root_det = 1.0f / sqrt(p.determinant);
   p.factor_c = 1.0f / root_c;
   p.factor_a = root_c * inv_root_det;
