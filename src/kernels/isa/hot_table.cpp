@@ -2,6 +2,7 @@
 #include "kernels/isa/blend.h"
 #include "kernels/isa/iterate_affine.h"
 #include "kernels/isa/photometric.h"
+#include "kernels/isa/ppisp.h"
 #include "kernels/isa/projection.h"
 #include "kernels/isa/tile_cover.h"
 
@@ -25,6 +26,8 @@ const HotKernels& table() {
       adam_block,
       photometric_forward_band,
       photometric_backward_band,
+      ppisp_forward_band,
+      ppisp_backward_band,
       iterate_affine,
   };
   return kTable;
