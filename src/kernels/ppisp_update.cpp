@@ -36,14 +36,15 @@ struct Learnt {
 // One parameter of a camera in its three channels, `stride` apart.
 void update_channels(const Learnt& learnt, uint64_t first, uint32_t stride, const float* data,
                      float variance_weight, float centre_weight, float brighter_weight) {
-  float value[3], mean = 0;
+  float value[3];
+  for (uint32_t c = 0; c < 3; ++c) value[c] = learnt.value[first + c * stride];
   for (uint32_t c = 0; c < 3; ++c) {
-    value[c] = learnt.value[first + c * stride];
-    mean += value[c] / 3;
-  }
-  for (uint32_t c = 0; c < 3; ++c) {
-    const float penalty = variance_weight * 2.0f / 3.0f * (value[c] - mean) +
-                          2 * centre_weight * value[c] + (value[c] > 0 ? brighter_weight : 0);
+    // From the mean, by differences: equal channels must give 0, since Adam knows no small
+    // gradient.
+    const float deviation =
+        ((value[c] - value[(c + 1) % 3]) + (value[c] - value[(c + 2) % 3])) / 3.0f;
+    const float penalty = variance_weight * 2.0f / 3.0f * deviation + 2 * centre_weight * value[c] +
+                          (value[c] > 0 ? brighter_weight : 0);
     learnt.update(first + c * stride,
                   learnt.step.ppisp_reg * penalty + (data ? data[c * stride] : 0));
   }

@@ -152,6 +152,10 @@ struct Bench {
     std::copy(frame.colour.begin(), frame.colour.end(), &values[ppisp_colour_at(shape, kFrame)]);
     std::copy(frame.vignetting.begin(), frame.vignetting.end(),
               &values[ppisp_vignetting_at(shape, kCamera)]);
+    // Away from where the penalties have a kink.
+    for (uint32_t i = 0; i < kPpispVignetting; ++i) {
+      values[ppisp_vignetting_at(shape, 0) + i] = (i % 2 ? 0.1f : -0.13f) * (1 + i);
+    }
     std::copy(frame.crf.begin(), frame.crf.end(), &values[ppisp_crf_at(shape, kCamera)]);
     ppisp.values.upload(values);
     StepBlock block = {};

@@ -7,7 +7,7 @@ namespace millrace::kernels::MILLRACE_ISA {
 namespace {
 
 constexpr float kSumOffset = 1e-5f;  // keeps the division of black pixels defined
-constexpr float kLeast = 1e-5f;      // of what the response takes powers of
+constexpr float kLeast = 1e-6f;      // of what the response takes powers of
 constexpr float kLn2 = 0.69314718055994531f;
 
 vf load_pixels(const float* row, int x, int width) {
