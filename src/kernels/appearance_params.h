@@ -35,4 +35,24 @@ constexpr uint64_t ppisp_crf_at(const PpispParams& p, uint32_t camera) {
 }
 constexpr uint64_t ppisp_floats(const PpispParams& p) { return ppisp_crf_at(p, p.n_cameras); }
 
+// ---------------------------------------------------------------------------------------------
+// Bilateral grids: per image [C,8,16,16] over luma, height and width (TRAINING.md 5.2).
+// ---------------------------------------------------------------------------------------------
+constexpr uint32_t kGridLevels = 8, kGridRows = 16, kGridColumns = 16;
+constexpr uint32_t kGridCells = kGridLevels * kGridRows * kGridColumns;
+constexpr uint32_t kGridAffineChannels = 12;   // the rows of a colour transform [3,4]
+constexpr uint32_t kGridExposureChannels = 9;  // exposure, then the latents of ppisp_color.h
+constexpr uint32_t kGridMaxChannels = 12;
+constexpr float kGridMaxExposure = 16.0f;  // in powers of two, beyond which it is held
+/// The pixels between four columns of cells are an area; a GPU sums its gradient in parts.
+constexpr uint32_t kGridAreas = (kGridRows - 1) * (kGridColumns - 1);
+constexpr uint32_t kGridParts = 4;
+constexpr uint32_t kGridPartialFloats = 4 * kGridLevels * kGridMaxChannels;  // of one part
+
+struct GridParams {
+  uint32_t width, height;  // of the image, px
+  uint32_t channels;       // kGridAffineChannels or kGridExposureChannels
+  uint32_t n_images;
+};
+
 }  // namespace millrace

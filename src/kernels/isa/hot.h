@@ -92,6 +92,16 @@ struct PpispArgs {
   float* d_image;    // [3,H,W], backward: in place
 };
 
+struct GridArgs {
+  const float* grid;    // [C,8,16,16]
+  const float* offset;  // [C], of all cells
+  const float* image;   // [3,H,W] that it is applied to
+  uint32_t width, height, channels;
+  float* shown;     // [3,H,W], forward
+  float* d_image;   // [3,H,W], backward: in place
+  float* partials;  // [areas,4,8,kGridMaxChannels], backward
+};
+
 constexpr uint32_t kAffineChains = 128;
 
 struct HotKernels {
@@ -120,6 +130,9 @@ struct HotKernels {
   /// kPpispBand rows of all channels. sums: [kPpispSums].
   void (*ppisp_forward_band)(const PpispArgs& args, uint32_t band);
   void (*ppisp_backward_band)(const PpispArgs& args, uint32_t band, float* sums);
+  /// The pixels between four columns of a bilateral grid's cells (kernels/grid_layout.h).
+  void (*grid_forward_area)(const GridArgs& args, uint32_t area);
+  void (*grid_backward_area)(const GridArgs& args, uint32_t area);
   /// x[kAffineChains] <- a x + b, `rounds` times.
   void (*iterate_affine)(float* x, uint32_t rounds, float a, float b);
 };

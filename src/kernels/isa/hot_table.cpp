@@ -1,5 +1,6 @@
 // The table of this instruction set's inner functions.
 #include "kernels/isa/blend.h"
+#include "kernels/isa/grid_slice.h"
 #include "kernels/isa/iterate_affine.h"
 #include "kernels/isa/photometric.h"
 #include "kernels/isa/ppisp.h"
@@ -28,6 +29,8 @@ const HotKernels& table() {
       photometric_backward_band,
       ppisp_forward_band,
       ppisp_backward_band,
+      grid_forward_area,
+      grid_backward_area,
       iterate_affine,
   };
   return kTable;
