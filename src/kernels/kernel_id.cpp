@@ -1,6 +1,7 @@
 // The kernel table as data.
 #include "kernels/kernel_id.h"
 
+#include "kernels/appearance_params.h"
 #include "kernels/splat_params.h"
 #include "kernels/tensor_params.h"
 

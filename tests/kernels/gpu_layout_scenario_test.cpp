@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/argument_block.h"
+#include "kernels/appearance_params.h"
 #include "kernels/kernel_id.h"
 #include "kernels/splat_params.h"
 #include "kernels/tensor_params.h"

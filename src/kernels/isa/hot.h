@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/appearance_params.h"
 #include "kernels/splat_params.h"
 
 namespace millrace::kernels {
@@ -85,6 +86,33 @@ struct PhotometricArgs {
   bool raw_gradient = false;      // with `raw`: d_image is the gradient to that
 };
 
+/// PPISP's map of one frame: c -> response(homography(c gain fall-off)).
+struct PpispMap {
+  float gain;              // 2^exposure
+  float vignetting[3][5];  // of each channel: centre x y, alpha 0 1 2
+  float homography[9];     // of (red, green, sum), row-major; the last is 1
+  float response[3][5];    // of each channel: gain below the centre, toe, shoulder, gamma, centre
+  bool has_response;       // else clamped to [0,1] alone
+};
+
+struct PpispArgs {
+  PpispMap map;
+  const float* image;  // [3,H,W] as rendered
+  uint32_t width, height;
+  float* corrected;  // [3,H,W], forward
+  float* d_image;    // [3,H,W], backward: in place
+};
+
+struct GridArgs {
+  const float* grid;    // [C,8,16,16]
+  const float* offset;  // [C], of all cells
+  const float* image;   // [3,H,W] that it is applied to
+  uint32_t width, height, channels;
+  float* shown;     // [3,H,W], forward
+  float* d_image;   // [3,H,W], backward: in place
+  float* partials;  // [areas,4,8,kGridMaxChannels], backward
+};
+
 constexpr uint32_t kAffineChains = 128;
 
 struct HotKernels {
@@ -110,6 +138,12 @@ struct HotKernels {
   void (*photometric_forward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band,
                                    float* sums);
   void (*photometric_backward_band)(const PhotometricArgs& args, uint32_t channel, uint32_t band);
+  /// kPpispBand rows of all channels. sums: [kPpispSums].
+  void (*ppisp_forward_band)(const PpispArgs& args, uint32_t band);
+  void (*ppisp_backward_band)(const PpispArgs& args, uint32_t band, float* sums);
+  /// The pixels between four columns of a bilateral grid's cells (kernels/grid_layout.h).
+  void (*grid_forward_area)(const GridArgs& args, uint32_t area);
+  void (*grid_backward_area)(const GridArgs& args, uint32_t area);
   /// x[kAffineChains] <- a x + b, `rounds` times.
   void (*iterate_affine)(float* x, uint32_t rounds, float a, float b);
 };

@@ -1,7 +1,9 @@
 // The table of this instruction set's inner functions.
 #include "kernels/isa/blend.h"
+#include "kernels/isa/grid_slice.h"
 #include "kernels/isa/iterate_affine.h"
 #include "kernels/isa/photometric.h"
+#include "kernels/isa/ppisp.h"
 #include "kernels/isa/projection.h"
 #include "kernels/isa/tile_cover.h"
 
@@ -25,6 +27,10 @@ const HotKernels& table() {
       adam_block,
       photometric_forward_band,
       photometric_backward_band,
+      ppisp_forward_band,
+      ppisp_backward_band,
+      grid_forward_area,
+      grid_backward_area,
       iterate_affine,
   };
   return kTable;
