@@ -122,8 +122,7 @@ void RunInSmall::begin() {
     }
   }
   state_.cameras = make_camera_table(device_, std::vector<CameraRecord>(sizes_.size()));
-  make_working_memory(state_, sizes_,
-                      first_instance_capacity(n, inputs_.start_instances, options_),
+  make_working_memory(state_, sizes_, first_instance_capacity(n, inputs_.start_instances, options_),
                       pixel_needs(options_));
   pixels_.reset(new uint8_t[uint64_t{3} * largest_.width * largest_.height]);
   if (!options_.bg_image.empty()) state_.background = BackgroundImages::sized(device_, sizes_);
