@@ -9,6 +9,7 @@
 #include "data/image_loader.h"
 #include "device/sizing_device.h"
 #include "loss/photometric.h"
+#include "train/appearance_setup.h"
 #include "train/evaluation.h"
 #include "train/photographs.h"
 #include "train/publisher.h"
@@ -123,6 +124,7 @@ void RunInSmall::begin() {
   make_working_memory(state_, sizes_, first_instance_capacity(n, options_));
   pixels_.reset(new uint8_t[uint64_t{3} * largest_.width * largest_.height]);
   if (!options_.bg_image.empty()) state_.background = BackgroundImages::sized(device_, sizes_);
+  state_.appearance = Appearance(device_, appearance_setup(options_, inputs_.train_views), sizes_);
 }
 
 void RunInSmall::put(uint32_t view) {

@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// What --strategy and --bg-mode take.
+/// What --strategy, --exposure-correction and --bg-mode take.
 inline constexpr std::array kStrategies = {"mcmc"};
+inline constexpr std::array kExposureCorrections = {"off", "ppisp"};
 inline constexpr std::array kBackgroundModes = {"solid", "random", "modulation", "image"};
 
 /// Capacity forced on the first attempt of a step that finds the gate open (tests).
@@ -72,6 +73,13 @@ struct TrainOptions {
   double sh_rest_divisor = 20;
   double opacity_reg = 0.01;
   double scale_reg = 0.04;
+
+  // Exposure correction.
+  std::string exposure_correction = "off";
+  bool exif_exposure = true;  // begin with what the files say
+  double ppisp_lr = 2e-3;
+  double ppisp_reg = 1;
+  uint32_t ppisp_warmup = 500;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -148,6 +156,13 @@ void visit_options(Options& o, Visit&& visit) {
   visit("sh_rest_divisor", o.sh_rest_divisor, "sh0_lr over the rate of the higher harmonics", "");
   visit("opacity_reg", o.opacity_reg, "weight of the mean opacity in the loss", "");
   visit("scale_reg", o.scale_reg, "weight of the mean scale in the loss", "");
+  visit("exposure_correction", o.exposure_correction,
+        "learn what cameras and exposures did to each photograph: off or ppisp", "");
+  visit("exif_exposure", o.exif_exposure, "begin with the exposures that the files' EXIF tells",
+        "");
+  visit("ppisp_lr", o.ppisp_lr, "rate of PPISP's parameters, falling to 1 % at the end", "");
+  visit("ppisp_reg", o.ppisp_reg, "weight of PPISP's penalties on vignetting and response", "");
+  visit("ppisp_warmup", o.ppisp_warmup, "steps over which that rate rises from 1 %", "");
   visit("noise_lr", o.noise_lr, "MCMC noise strength", "");
   visit("min_opacity", o.min_opacity, "MCMC: Gaussians at or below are dead", "");
   visit("refine_every", o.refine_every, "steps between refinements", "");

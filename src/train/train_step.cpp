@@ -18,18 +18,22 @@ void train_step(TrainState& state, const StepInputs& in) {
                               in.n_bands};
   PixelBuffers& pixels = state.workspace.pixels;
 
-  // Forward: image = render(model, camera), compared with the photograph. The gate decides in the
-  // middle of it, as soon as the number of instances is known on the device.
+  // Forward: image = appearance(render(model, camera)), compared with the photograph. The gate
+  // decides in the middle of it, as soon as the number of instances is known on the device.
   render_forward(frame);
-  photometric_loss({in.step, state.model.control, pixels.image, in.target, pixels.loss_maps,
+  const AppearanceFrame rendered = {in.step, state.model.control, pixels.image, in.size};
+  const Tensor& corrected = state.appearance.forward(rendered);
+  photometric_loss({in.step, state.model.control, corrected, in.target, pixels.loss_maps,
                     pixels.loss_partials, pixels.d_image, in.size.width, in.size.height});
 
   // Backward, in the opposite order. d_x stands for dLoss/dx.
+  state.appearance.backward(rendered, pixels.d_image);
   blend_backward(frame);
 
-  // Commit. Behind a closed gate these three write nothing, so a replay starts from intact state.
+  // Commit. Behind a closed gate these write nothing, so a replay starts from intact state.
   backward_with_adam(frame);
   mcmc_noise(state.model, in.step);
+  state.appearance.update(in.step, state.model.control);
   commit(state.model, in.step, CommitMode::Step);
 }
 

@@ -37,15 +37,17 @@ std::vector<Preset> all_presets() {
       for (const bool refinement : {true, false}) {
         for (const bool resident : {true, false}) {
           for (const bool sh_ramp : {true, false}) {
-            presets.push_back({{"strategy", strategy},
-                               {"exposure_correction", "off"},
-                               {"masks", "none"},
-                               {"crop_box", false},
-                               {"viewer", false},
-                               {"background", background},
-                               {"refinement_due", refinement},
-                               {"photographs_resident", resident},
-                               {"sh_ramp", sh_ramp}});
+            for (const char* correction : kExposureCorrections) {
+              presets.push_back({{"strategy", strategy},
+                                 {"exposure_correction", correction},
+                                 {"masks", "none"},
+                                 {"crop_box", false},
+                                 {"viewer", false},
+                                 {"background", background},
+                                 {"refinement_due", refinement},
+                                 {"photographs_resident", resident},
+                                 {"sh_ramp", sh_ramp}});
+            }
           }
         }
       }
@@ -57,6 +59,7 @@ std::vector<Preset> all_presets() {
 TrainOptions options_of(const Preset& preset) {
   TrainOptions options = tiny_options(1000);
   options.strategy = preset.at("strategy");
+  options.exposure_correction = preset.at("exposure_correction");
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
   if (!preset.at("refinement_due").get<bool>()) options.stop_refine = 0;
