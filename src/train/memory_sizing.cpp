@@ -9,6 +9,7 @@
 #include "data/image_loader.h"
 #include "device/sizing_device.h"
 #include "loss/photometric.h"
+#include "train/appearance_setup.h"
 #include "train/evaluation.h"
 #include "train/photographs.h"
 #include "train/publisher.h"
@@ -126,6 +127,7 @@ void RunInSmall::begin() {
                       pixel_needs(options_));
   pixels_.reset(new uint8_t[uint64_t{3} * largest_.width * largest_.height]);
   if (!options_.bg_image.empty()) state_.background = BackgroundImages::sized(device_, sizes_);
+  state_.appearance = Appearance(device_, appearance_setup(options_, inputs_.train_views), sizes_);
 }
 
 void RunInSmall::put(uint32_t view) {

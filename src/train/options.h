@@ -9,10 +9,11 @@
 
 namespace millrace {
 
-/// What --strategy and --bg-mode take.
+/// What --strategy, --exposure-correction and --bg-mode take.
 inline constexpr std::array kStrategies = {"mcmc", "mrnf"};
 /// A number of steps that follows from the number of iterations.
 inline constexpr uint32_t kAutoSteps = ~0u;
+inline constexpr std::array kExposureCorrections = {"off", "ppisp"};
 inline constexpr std::array kBackgroundModes = {"solid", "random", "modulation", "image"};
 
 /// Capacity forced on the first attempt of a step that finds the gate open (tests).
@@ -101,6 +102,13 @@ struct TrainOptions {
   double far_means_lr_limit = 300;  // 1: all rows have one rate
   double late_lr_anneal = 0.3;      // factor of opacity and colour rates from grow_until to the end
   uint32_t grow_until = kAutoSteps;
+
+  // Exposure correction.
+  std::string exposure_correction = "off";
+  bool exif_exposure = true;  // begin with what the files say
+  double ppisp_lr = 2e-3;
+  double ppisp_reg = 1;
+  uint32_t ppisp_warmup = 500;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -215,6 +223,13 @@ void visit_options(Options& o, Visit&& visit) {
         "MRNF: factor of opacity and colour rates at the end, falling from grow_until on", "");
   visit("grow_until", o.grow_until,
         "MRNF: no growth from this step on; auto = half of the iterations", "");
+  visit("exposure_correction", o.exposure_correction,
+        "learn what cameras and exposures did to each photograph: off or ppisp", "");
+  visit("exif_exposure", o.exif_exposure, "begin with the exposures that the files' EXIF tells",
+        "");
+  visit("ppisp_lr", o.ppisp_lr, "rate of PPISP's parameters, falling to 1 % at the end", "");
+  visit("ppisp_reg", o.ppisp_reg, "weight of PPISP's penalties on vignetting and response", "");
+  visit("ppisp_warmup", o.ppisp_warmup, "steps over which that rate rises from 1 %", "");
   visit("noise_lr", o.noise_lr, "MCMC noise strength", "");
   visit("min_opacity", o.min_opacity, "MCMC: Gaussians at or below are dead", "");
   visit("refine_every", o.refine_every, "steps between refinements", "");

@@ -122,6 +122,10 @@ void Ranges::check_rates() {
   up_to("thin_structure_weight", 4, o.thin_structure_weight);
   up_to("densify_structure_weight", 4, o.densify_structure_weight);
   up_to("gradient_loss_weight", 8, o.gradient_loss_weight);
+  require(is_one_of(o.exposure_correction, kExposureCorrections), "exposure_correction",
+          "off or ppisp", "'" + o.exposure_correction + "'");
+  not_negative("ppisp_lr", o.ppisp_lr);
+  not_negative("ppisp_reg", o.ppisp_reg);
   not_negative("noise_lr", o.noise_lr);
   not_negative("growth_grad_threshold", o.growth_grad_threshold);
   share("grow_fraction", o.grow_fraction);
@@ -184,7 +188,7 @@ Result<TrainOptions> checked_options(const TrainOptions& options) {
   if (o.steps_scaler == 1) return o;
   for (uint32_t* steps :
        {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every, &o.grow_until,
-        &o.sh_degree_interval, &o.morton_interval, &o.gradient_loss_start}) {
+        &o.sh_degree_interval, &o.morton_interval, &o.gradient_loss_start, &o.ppisp_warmup}) {
     if (*steps == kAutoSteps) continue;  // of another strategy
     MILLRACE_ASSIGN(*steps, scaled(*steps, o.steps_scaler));
   }

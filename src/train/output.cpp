@@ -80,7 +80,8 @@ void remove_earlier_run(OutputFolder& folder) {
   std::error_code ec;
   for (const char* name : {"point_cloud", "renders", "stats"})
     fs::remove_all(folder.root / name, ec);
-  for (const fs::path& file : {folder.report(), folder.contact_sheet()}) fs::remove(file, ec);
+  for (const fs::path& file : {folder.report(), folder.contact_sheet(), folder.exposures()})
+    fs::remove(file, ec);
 }
 
 Result<void> write_stats(const OutputFolder& folder, const EvalResult& result) {

@@ -25,6 +25,7 @@ struct OutputFolder {
   std::filesystem::path report() const { return root / "report.json"; }
   std::filesystem::path config() const { return root / "config.json"; }
   std::filesystem::path cameras() const { return root / "cameras.json"; }
+  std::filesystem::path exposures() const { return root / "exposures.json"; }
   std::filesystem::path contact_sheet() const { return root / "contact_sheet.png"; }
 };
 

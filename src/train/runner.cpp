@@ -211,8 +211,9 @@ Result<void> Runner::record_frame_blocking(Pending& pending) {
   }
   MILLRACE_ASSIGN(pending.n_bands, room_.ensure_blocking(pending.view, row_bound()));
   const uint64_t capacity = room_.attempt_capacity(pending.transaction, pending.view);
-  pending.step =
-      upload_step_block(device_, schedule_.block(pending.transaction, epoch_, pending.view));
+  StepBlock block = schedule_.block(pending.transaction, epoch_, pending.view);
+  if (trains) block.appearance.camera = state_.appearance.camera_of(pending.view);
+  pending.step = upload_step_block(device_, block);
   const StepInputs inputs = {pending.step, pending.target, sizes_[pending.view], capacity,
                              pending.n_bands};
   if (trains) {

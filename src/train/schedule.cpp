@@ -131,6 +131,7 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.modes = options_.bg_mode == "random" && !evaluates ? kModeRandomBackground : 0;
   if (options_.mip_filter) block.modes |= kModeMipFilter;
   if (is_mrnf()) set_mrnf(block, bias1);
+  if (!evaluates) block.appearance = appearance(step, view);
   return block;
 }
 
@@ -165,6 +166,22 @@ void Schedule::set_mrnf(StepBlock& block, double bias1) const {
     mrnf.screen_share_limit = static_cast<float>(o.max_screen_share);
     mrnf.screen_share_penalty = static_cast<float>(o.screen_share_penalty);
   }
+}
+
+// TRAINING.md 5.3. The physical camera is not known here.
+AppearanceStep Schedule::appearance(uint32_t step, uint32_t view) const {
+  AppearanceStep out = {};
+  if (options_.exposure_correction == "off") return out;
+  const double t = step + 1.0, warmup = options_.ppisp_warmup;
+  const double rest = std::max(1.0, options_.iterations - warmup);
+  const double factor =
+      t <= warmup ? 0.01 + 0.99 * t / warmup : std::pow(0.01, std::min(1.0, (t - warmup) / rest));
+  out.modes = kAppearancePpisp | kAppearanceCrf | kAppearanceProject;
+  out.frame = view;
+  out.ppisp_rate = static_cast<float>(options_.ppisp_lr * factor / (1.0 - std::pow(0.9, t)));
+  out.ppisp_inv_sqrt_bias2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(0.999, t)));
+  out.ppisp_reg = static_cast<float>(options_.ppisp_reg);
+  return out;
 }
 
 std::array<float, 3> background_at(const TrainOptions& options, uint32_t step,

@@ -73,6 +73,7 @@ class Schedule {
   StepBlock block(uint64_t transaction, uint32_t epoch, uint32_t view) const;
 
  private:
+  AppearanceStep appearance(uint32_t step, uint32_t view) const;
   uint64_t after_snapshot(uint32_t step) const;
   void set_mrnf(StepBlock& block, double bias1) const;
 

@@ -37,7 +37,8 @@ class Sha256 {
 
 }  // namespace
 
-Result<std::string> state_sha256_blocking(const Model& model, const HashedProgress& progress) {
+Result<std::string> state_sha256_blocking(const Model& model, const HashedProgress& progress,
+                                          std::span<const Tensor> more) {
   Device& device = *model.device;
   const Ticket control = read_later(model.control);
   MILLRACE_TRY(device.wait_blocking(control.point(), {WaitReason::UserRead, "state_hash.control"}));
@@ -73,6 +74,12 @@ Result<std::string> state_sha256_blocking(const Model& model, const HashedProgre
     hash.add_value<uint64_t>(state.counts.free);
     hash.add(&state.bounds, sizeof(state.bounds));
     MILLRACE_TRY(add_rows(model.statistics, kStatisticLanes));
+  }
+  for (const Tensor& tensor : more) {
+    const Ticket ticket = read_later(tensor);
+    MILLRACE_TRY(device.wait_blocking(ticket.point(), {WaitReason::UserRead, "state_hash.more"}));
+    hash.add_value<uint64_t>(tensor.numel());
+    hash.add(ticket.bytes().data(), tensor.bytes());
   }
   return hash.hex();
 }

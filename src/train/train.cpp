@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "device/trace.h"
 #include "io/cameras_json.h"
+#include "train/appearance_setup.h"
 #include "train/memory_plan.h"
 #include "train/open_device.h"
 #include "train/output.h"
@@ -246,6 +247,11 @@ Result<void> Run::allocate() {
     MILLRACE_ASSIGN(state_->background,
                     BackgroundImages::load(*device_, options_.bg_image, all_sizes));
   }
+  AppearanceSetup appearance = appearance_setup(options_, train_views_);
+  const std::string seeded =
+      options_.exif_exposure ? seed_exposures(train_views_, &appearance) : "";
+  if (!seeded.empty()) note(seeded);
+  state_->appearance = Appearance(*device_, appearance, all_sizes);
   return {};
 }
 
@@ -352,7 +358,12 @@ Result<void> Run::finish_blocking() {
     say_saved(summary_.contact_sheet);
   }
   MILLRACE_ASSIGN(summary_.state_sha256,
-                  state_sha256_blocking(state_->model, {summary_.steps, options_.seed}));
+                  state_sha256_blocking(state_->model, {summary_.steps, options_.seed},
+                                        state_->appearance.state()));
+  if (state_->appearance.is_on()) {
+    MILLRACE_TRY(write_exposures_blocking(folder_.exposures(), train_views_, state_->appearance));
+    say_saved(folder_.exposures());
+  }
   const Ticket last = read_later(state_->model.control);
   MILLRACE_TRY(device_->wait_blocking(last.point(), {WaitReason::UserRead, "trainer.state"}));
   const auto control = last.as<Control>();

@@ -60,6 +60,7 @@ PixelNeeds pixel_needs(const TrainOptions& options) {
                     (needs.error_map && options.densify_structure_weight > 0);
   needs.weights = options.thin_structure_weight > 0 || (crops && options.crop_box_loss_weight < 1);
   needs.edge_loss = options.gradient_loss_weight > 0;
+  needs.raw_gradient = options.exposure_correction != "off";
   return needs;
 }
 

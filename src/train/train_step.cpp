@@ -10,13 +10,18 @@ namespace {
 
 const Tensor* if_defined(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
 
-// The loss between the image and its target, and the gradients of both image and opacity.
-void loss_of_step(TrainState& state, const StepInputs& in) {
+// The loss between the image, as appearance left it, and its target; the gradients of image and
+// opacity.
+void loss_of_step(TrainState& state, const StepInputs& in, const Tensor& image) {
   PixelBuffers& pixels = state.workspace.pixels;
   const Tensor& control = state.model.control;
-  PhotometricLoss loss = {in.step,          control,          pixels.image,
+  PhotometricLoss loss = {in.step,          control,          image,
                           in.target.pixels, pixels.loss_maps, pixels.loss_partials,
                           pixels.d_image,   in.size.width,    in.size.height};
+  if (state.appearance.is_on()) {
+    loss.raw = &pixels.image;
+    loss.d_raw = &pixels.d_raw;
+  }
   loss.totals = &pixels.loss_totals;
   loss.mask = if_defined(in.target.mask);
   loss.structure = if_defined(in.target.structure);
@@ -51,21 +56,25 @@ void train_step(TrainState& state, const StepInputs& in) {
                               /*with_error_map=*/needs.error_map,
                               /*with_alpha_gradient=*/needs.alpha_gradient};
 
-  // Forward: image = render(model, camera), compared with the photograph. The gate decides in the
-  // middle of it, as soon as the number of instances is known on the device.
+  // Forward: image = appearance(render(model, camera)), compared with the photograph. The gate
+  // decides in the middle of it, as soon as the number of instances is known on the device.
   render_forward(frame);
-  loss_of_step(state, in);
+  const AppearanceFrame rendered = {in.step, state.model.control, state.workspace.pixels.image,
+                                    in.size};
+  loss_of_step(state, in, state.appearance.forward(rendered));
 
   // Backward, in the opposite order. d_x stands for dLoss/dx.
+  state.appearance.backward(rendered, state.workspace.pixels);
   blend_backward(frame);
 
-  // Commit. Behind a closed gate these three write nothing, so a replay starts from intact state.
+  // Commit. Behind a closed gate these write nothing, so a replay starts from intact state.
   backward_with_adam(frame);
   if (state.model.statistics.defined()) {
     mrnf_noise(state.model, in.step);
   } else {
     mcmc_noise(state.model, in.step);
   }
+  state.appearance.update(in.step, state.model.control);
   commit(state.model, in.step, CommitMode::Step);
 }
 

@@ -1,6 +1,7 @@
 // One optimisation step, and the transactions between steps.
 #pragma once
 
+#include "appearance/appearance.h"
 #include "data/scene_scale.h"
 #include "splat/render.h"
 #include "strategy/mcmc.h"
@@ -18,6 +19,7 @@ struct TrainState {
   Workspace workspace;
   McmcScratch refinement;  // MCMC's
   BackgroundImages background;
+  Appearance appearance;
 };
 
 /// The inputs of one step or evaluated view, pinned by the caller until it was accepted.

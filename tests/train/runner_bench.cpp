@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "train/appearance_setup.h"
 #include "train/open_device.h"
 #include "train/scene.h"
 #include "train/strategy_options.h"
@@ -41,6 +42,7 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
   if (!options.bg_image.empty()) {
     state.background = BackgroundImages::load(device, options.bg_image, sizes).or_raise();
   }
+  state.appearance = Appearance(device, appearance_setup(options, views), sizes);
   ImageLoaderOptions loader;
   loader.artificial_delay_ms = options.test_decode_delay_ms;
   photographs =
@@ -69,7 +71,9 @@ Result<void> RunnerBench::run_blocking(uint32_t end_step) {
 }
 
 std::string RunnerBench::hash_blocking() {
-  return state_sha256_blocking(state.model, {runner->next_step(), options.seed}).or_raise();
+  return state_sha256_blocking(state.model, {runner->next_step(), options.seed},
+                               state.appearance.state())
+      .or_raise();
 }
 
 uint64_t RunnerBench::rows_blocking() {

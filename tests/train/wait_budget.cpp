@@ -52,11 +52,16 @@ std::vector<Preset> all_presets() {
       }
     }
   }
-  // Structure and edges cost the same whatever the rest is.
+  // Exposure correction, structure and edges cost the same whatever the rest is.
   for (const bool resident : {true, false}) {
     presets.push_back(presets.front());
     presets.back()["photographs_resident"] = resident;
     presets.back()["loss"] = "structure";
+  }
+  for (const char* strategy : kStrategies) {
+    presets.push_back(presets.front());
+    presets.back()["strategy"] = strategy;
+    presets.back()["exposure_correction"] = "ppisp";
   }
   presets.push_back(presets.front());
   presets.back()["crop_box"] = true;
@@ -67,6 +72,7 @@ TrainOptions options_of(const Preset& preset) {
   TrainOptions options = tiny_options(1000);
   use_strategy(options, preset.at("strategy"));
   set_short_stages(options);
+  options.exposure_correction = preset.at("exposure_correction");
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
   if (preset.at("crop_box").get<bool>()) options.crop_box = "-1,-1,-1,1,1,1";
