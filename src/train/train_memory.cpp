@@ -1,6 +1,8 @@
 // Sizes and growth of a run's memory.
 #include "train/train_memory.h"
 
+#include "train/mask_settings.h"
+
 #include <algorithm>
 
 #include "device/sizing_device.h"
@@ -49,7 +51,10 @@ PixelNeeds pixel_needs(const TrainOptions& options) {
   // A crop box may come by an edit of any step.
   const bool crops = !options.crop_box.empty() || !options.commands.empty();
   needs.structure = options.thin_structure_weight > 0;
-  needs.weights = needs.structure || (crops && options.crop_box_loss_weight < 1);
+  const uint32_t masks = mask_settings(options).mask_mode;
+  needs.weights = needs.structure || (crops && options.crop_box_loss_weight < 1) ||
+                  (masks != kMaskNone && masks != kMaskAlphaConsistent);
+  needs.alpha_gradient = masks != kMaskNone && masks != kMaskIgnore;
   needs.edge_loss = options.gradient_loss_weight > 0;
   return needs;
 }
