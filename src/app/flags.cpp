@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 const char* value_name(std::string_view key, const std::string&) {
-  if (key == "output" || key == "images") return "DIR";
+  if (key == "output" || key == "images" || key == "masks") return "DIR";
   if (key == "device") return "ID";
   if (key == "crop_box") return "BOX";
   if (key == "trace" || key == "commands") return "FILE";
@@ -106,9 +106,10 @@ std::vector<Flag> train_flags() {
 }
 
 std::vector<Flag> eval_flags() {
-  const std::set<std::string> settings = {"output",    "overwrite",  "images",    "resize_factor",
-                                          "max_width", "test_every", "test_fold", "test_images",
-                                          "bg_color",  "device",     "threads"};
+  const std::set<std::string> settings = {
+      "output",     "overwrite", "images",      "resize_factor",  "max_width",
+      "test_every", "test_fold", "test_images", "bg_color",       "device",
+      "threads",    "masks",     "mask_mode",   "mask_threshold", "invert_masks"};
   std::vector<Flag> flags = setting_flags(settings);
   for (Flag& flag : flags) {
     if (flag.key != "output") continue;

@@ -11,6 +11,7 @@
 #include "data/capture.h"
 #include "data/image.h"
 #include "data/image_finder.h"
+#include "data/mask_finder.h"
 #include "data/ply_points.h"
 #include "data/random_points.h"
 #include "data/scene_scale.h"
@@ -366,6 +367,7 @@ Result<Dataset> load_dataset(const fs::path& path, const DatasetOptions& options
   dataset.notes.insert(dataset.notes.begin(), capture.notes.begin(), capture.notes.end());
   dataset.warnings.insert(dataset.warnings.begin(), capture.warnings.begin(),
                           capture.warnings.end());
+  MILLRACE_TRY(find_masks(options, dataset));
   MILLRACE_TRY(split_views(options, from_test_file, dataset));
 
   if (!options.random_points) {

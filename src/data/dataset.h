@@ -42,6 +42,9 @@ struct View {
   uint32_t index = 0;  // position among the sorted views that are usable
   bool held_out = false;
   uint32_t file_width = 0, file_height = 0;  // of the file on disk
+  std::filesystem::path mask_path;           // empty: none
+  uint32_t mask_width = 0, mask_height = 0;  // of the mask's file
+  bool mask_from_alpha = false;              // the photograph's alpha channel is its mask
   Lens lens;                                 // at decode size
   Camera camera;  // at training size: lens undistorted, cropped to the valid rectangle
   uint32_t crop_x = 0,
@@ -72,6 +75,8 @@ struct DatasetOptions {
   bool random_points = false;
   uint64_t seed = 42;
   UndistortTo undistort_to = UndistortTo::FillFrame;
+  bool use_masks = false;
+  std::string masks;  // mask folder name or path; empty = find it
 };
 
 struct Dataset {

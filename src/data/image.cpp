@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "data/image_codec.h"
 #include "data/undistort.h"
+#include "data/view_mask.h"
 
 namespace millrace {
 namespace {
@@ -218,12 +219,40 @@ Result<Image8> load_view_image(const View& view, const std::array<float, 3>& bac
   }
   const Lens& lens = view.lens;
   MILLRACE_ASSIGN(Image8 image, read_image_at_least(view.image_path, {lens.width, lens.height}));
-  image = composite(std::move(image), background);
+  std::vector<uint8_t> mask;
+  if (view.mask_from_alpha) mask = mask_of_alpha(image, view);
+  image = fit_to_view(composite(std::move(image), background), view);
+  if (!view.mask_path.empty()) {
+    MILLRACE_ASSIGN(mask, load_view_mask(view));
+  }
+  image.mask = std::move(mask);
+  return image;
+}
+
+Image8 fit_to_view(Image8 image, const View& view) {
+  const Lens& lens = view.lens;
   if (image.width != lens.width || image.height != lens.height) {
     image = resize_image(image, lens.width, lens.height);
   }
   if (lens.kind == LensKind::OpenCv) return resample(image, lens, view.camera);
   return image;
+}
+
+bool image_has_alpha(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<uint8_t, 64> head = {};
+  if (file) file.read(reinterpret_cast<char*>(head.data()), head.size());
+  const size_t n = static_cast<size_t>(file.gcount());
+  switch (sniff_image_format(std::as_bytes(std::span(head.data(), n)))) {
+    case ImageFormat::Png:
+      return n > 25 && (head[25] == 4 || head[25] == 6);  // gray or RGB, with alpha
+    case ImageFormat::WebP: {
+      WebPBitstreamFeatures features;
+      return WebPGetFeatures(head.data(), n, &features) == VP8_STATUS_OK && features.has_alpha;
+    }
+    default:
+      return false;
+  }
 }
 
 uint64_t load_view_bytes(const View& view) {
@@ -238,7 +267,7 @@ uint64_t load_view_bytes(const View& view) {
   const uint64_t frame = uint64_t{3} * view.camera.width * view.camera.height;
   const uint64_t channels = is_jpeg ? 3 : 4;
   return (error ? 0 : file_bytes) + channels * decoded + (resizes ? 4 * lens_pixels : 0) +
-         (resamples ? frame : 0);
+         (resamples ? frame : 0) + load_mask_bytes(view);
 }
 
 }  // namespace millrace

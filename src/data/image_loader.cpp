@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/worker_pool.h"
+#include "data/mask_finder.h"
 #include "device/trace.h"
 
 namespace millrace {
@@ -141,7 +142,7 @@ void ImageLoader::State::run_one() {
   std::shared_ptr<const Image8> image;
   Error error;
   if (decoded) {
-    const uint64_t n_bytes = decoded.value().pixels.size();
+    const uint64_t n_bytes = decoded.value().bytes();
     bytes->fetch_add(n_bytes);
     image = std::shared_ptr<const Image8>(new Image8(std::move(decoded).value()),
                                           [counter = bytes, n_bytes](const Image8* held) {
@@ -219,7 +220,7 @@ uint64_t image_loader_bytes(const std::vector<View>& views, const ImageLoaderOpt
                             uint32_t n_ahead) {
   uint64_t image = 0, total = 0, decode = 0;
   for (const View& view : views) {
-    const uint64_t bytes = uint64_t{3} * view.camera.width * view.camera.height;
+    const uint64_t bytes = n_target_planes(view) * view.camera.width * view.camera.height;
     image = std::max(image, bytes);
     total += bytes;
     decode = std::max(decode, load_view_bytes(view));

@@ -28,7 +28,9 @@ constexpr double kSingular = 1e-9;
 struct Pixels {
   size_t width = 0, height = 0;
   std::vector<float> pixels;
+  std::vector<float> weights;  // [height, width], or empty
 
+  double weight(size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
   Eigen::Vector3d at(size_t i) const {
     return Eigen::Map<const Eigen::Vector3f>(&pixels[3 * i]).cast<double>();
   }
@@ -36,7 +38,7 @@ struct Pixels {
 };
 
 Pixels clamped(const ImageF& image) {
-  Pixels out{image.width, image.height, {}};
+  Pixels out{image.width, image.height, {}, {}};
   out.pixels.reserve(image.pixels.size());
   for (const float value : image.pixels) {
     out.pixels.push_back(value > 0 ? std::min(value, 1.0f) : 0.0f);
@@ -44,15 +46,18 @@ Pixels clamped(const ImageF& image) {
   return out;
 }
 
-double psnr_of_mse(double mse) { return -10.0 * std::log10(std::max(mse, kLeastMse)); }
+double psnr_of_mse(double mse) {
+  // max() would hide what is not a number.
+  return std::isnan(mse) ? mse : -10.0 * std::log10(std::max(mse, kLeastMse));
+}
 
 double mse_of(const Pixels& a, const Pixels& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.pixels.size(); ++i) {
-    const double difference = static_cast<double>(a.pixels[i]) - b.pixels[i];
-    sum += difference * difference;
+  double sum = 0, total = 0;
+  for (size_t i = 0; i < a.n_pixels(); ++i) {
+    sum += b.weight(i) * (a.at(i) - b.at(i)).squaredNorm();
+    total += b.weight(i);
   }
-  return sum / static_cast<double>(a.pixels.size());
+  return sum / (3.0 * total);
 }
 
 // ---- SSIM ----
@@ -104,7 +109,7 @@ double ssim_of(const Pixels& a, const Pixels& b) {
   if (a.width < kWindow || a.height < kWindow) return std::numeric_limits<double>::quiet_NaN();
   const std::array<double, kWindow> taps = gaussian_taps();
   const size_t n_columns = a.width - kWindow + 1;
-  double sum = 0;
+  double sum = 0, total = 0;
   for (size_t channel = 0; channel < 3; ++channel) {
     // The last eleven filtered rows, row y in slot y % 11.
     std::array<std::vector<Moments>, kWindow> rows;
@@ -118,11 +123,14 @@ double ssim_of(const Pixels& a, const Pixels& b) {
           const Moments& part = rows[(y + 1 + k) % kWindow][x];
           for (size_t i = 0; i < part.size(); ++i) window[i] += taps[k] * part[i];
         }
-        sum += ssim_of_moments(window);
+        constexpr size_t kMiddle = kWindow / 2;
+        const double weight = b.weight((y - kMiddle) * b.width + x + kMiddle);
+        sum += weight * ssim_of_moments(window);
+        total += weight;
       }
     }
   }
-  return sum / (3.0 * static_cast<double>(n_columns * (a.height - kWindow + 1)));
+  return sum / total;
 }
 
 // ---- colour fits ----
@@ -146,7 +154,7 @@ ColorMap fit_color_map(const Pixels& render, const Pixels& photo, size_t parity)
   ColorMap target = ColorMap::Zero();
   size_t n_used = 0;
   for (size_t i = 0; i < render.n_pixels(); ++i) {
-    if (cell_parity(render, i) != parity) continue;
+    if (cell_parity(render, i) != parity || photo.weight(i) <= 0.5) continue;
     if (!usable_for_fit(render, i) || !usable_for_fit(photo, i)) continue;
     const Eigen::Vector4d input = render.at(i).homogeneous();
     normal += input * input.transpose();
@@ -174,20 +182,20 @@ CrossFit cross_fit(const Pixels& render, const Pixels& photo) {
                                         fit_color_map(render, photo, 0)};
   CrossFit out{render, 0};
   std::array<double, 2> sums = {};
-  std::array<size_t, 2> counts = {};
+  std::array<double, 2> counts = {};
   for (size_t i = 0; i < render.n_pixels(); ++i) {
     const size_t parity = cell_parity(render, i);
     const Eigen::Vector3d mapped =
         (maps[parity] * render.at(i).homogeneous()).cwiseMax(0.0).cwiseMin(1.0);
     Eigen::Map<Eigen::Vector3f>(&out.corrected.pixels[3 * i]) = mapped.cast<float>();
-    sums[parity] += (mapped - photo.at(i)).squaredNorm();
-    ++counts[parity];
+    sums[parity] += photo.weight(i) * (mapped - photo.at(i)).squaredNorm();
+    counts[parity] += photo.weight(i);
   }
   // An image within one cell has no pixel of the other colour.
   size_t n_halves = 0;
   for (size_t half = 0; half < 2; ++half) {
     if (counts[half] == 0) continue;
-    out.mse += sums[half] / (3.0 * static_cast<double>(counts[half]));
+    out.mse += sums[half] / (3.0 * counts[half]);
     ++n_halves;
   }
   out.mse /= static_cast<double>(n_halves);
@@ -196,23 +204,23 @@ CrossFit cross_fit(const Pixels& render, const Pixels& photo) {
 
 double mse_after_gain(const Pixels& render, const Pixels& photo) {
   double render_photo = 0, render_render = 0;
-  for (size_t i = 0; i < render.pixels.size(); ++i) {
-    const double value = render.pixels[i];
-    render_photo += value * photo.pixels[i];
-    render_render += value * value;
+  for (size_t i = 0; i < render.n_pixels(); ++i) {
+    render_photo += photo.weight(i) * render.at(i).dot(photo.at(i));
+    render_render += photo.weight(i) * render.at(i).squaredNorm();
   }
   const double gain = render_render > 0 ? render_photo / render_render : 1.0;
-  double sum = 0;
-  for (size_t i = 0; i < render.pixels.size(); ++i) {
-    const double difference = std::min(render.pixels[i] * gain, 1.0) - photo.pixels[i];
-    sum += difference * difference;
+  double sum = 0, total = 0;
+  for (size_t i = 0; i < render.n_pixels(); ++i) {
+    sum += photo.weight(i) * ((render.at(i) * gain).cwiseMin(1.0) - photo.at(i)).squaredNorm();
+    total += photo.weight(i);
   }
-  return sum / static_cast<double>(render.pixels.size());
+  return sum / (3.0 * total);
 }
 
 }  // namespace
 
-ImageScore score_image(const ImageF& render, const ImageF& photo) {
+ImageScore score_image(const ImageF& render, const ImageF& photo,
+                       const std::vector<float>& weights) {
   if (render.width != photo.width || render.height != photo.height || render.pixels.empty() ||
       render.pixels.size() != photo.pixels.size() ||
       render.pixels.size() != 3ull * render.width * render.height) {
@@ -220,7 +228,12 @@ ImageScore score_image(const ImageF& render, const ImageF& photo) {
         {ErrorCode::Internal, fmt::format("cannot score a {} x {} render against a {} x {} photo",
                                           render.width, render.height, photo.width, photo.height)});
   }
-  const Pixels a = clamped(render), b = clamped(photo);
+  if (!weights.empty() && weights.size() != photo.pixels.size() / 3) {
+    raise({ErrorCode::Internal, "the weights of a score are not one for each pixel"});
+  }
+  const Pixels a = clamped(render);
+  Pixels b = clamped(photo);
+  b.weights = weights;
   const CrossFit fit = cross_fit(a, b);
   ImageScore score;
   score.psnr = psnr_of_mse(mse_of(a, b));

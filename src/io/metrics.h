@@ -22,7 +22,12 @@ struct ImageScore {
 /// Scores `render` against `photo`. NaN counts as 0. A colour fit whose normal equations are
 /// singular (fewer than 4 usable pixels, a render without chroma) is the identity; such an image
 /// scores raw. Images of different sizes are a programming error and raise().
-ImageScore score_image(const ImageF& render, const ImageF& photo);
+///
+/// `weights` [H,W], 0 to 1: every mean, SSIM's of windows around a pixel included, is weighted by
+/// them, and fits see only pixels above 0.5. Where all are 0 the measures are NaN. Empty: all
+/// alike.
+ImageScore score_image(const ImageF& render, const ImageF& photo,
+                       const std::vector<float>& weights = {});
 
 /// One file of a scored folder.
 struct FileScore {

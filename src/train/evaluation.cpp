@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "train/mask_settings.h"
 #include "train/scene.h"
 
 namespace millrace {
@@ -41,7 +42,11 @@ Result<void> ViewScores::add(uint32_t index, const View& view, const ImageF& ren
   }
   if (!photograph.ok()) return {};
   const Image8& photo = *photograph.value();
-  scores_.push_back({view.name, score_image(render, to_float(photo))});
+  const std::vector<float> weights = mask_weights(photo.mask, masks_);
+  const bool counts =
+      weights.empty() || std::ranges::any_of(weights, [](float w) { return w > 0; });
+  if (!counts) return {};
+  scores_.push_back({view.name, score_image(render, to_float(photo), weights)});
   const size_t stride = (n_views_ + kContactRows - 1) / kContactRows;
   if (index % stride == 0) {
     contact_rows_.push_back({fmt::format("{}  {:.2f} dB", view.name, scores_.back().score.psnr),
@@ -68,7 +73,7 @@ Result<Evaluation> evaluate_blocking(const EvaluationInputs& in, const OutputFol
   for (const View& view : in.views) sizes.push_back(frame_size(view.camera));
   if (sizes.empty()) return Evaluation();
   ViewRenderer renderer(in.model, sizes, /*with_depth=*/false);
-  ViewScores scores(static_cast<uint32_t>(in.views.size()), folder);
+  ViewScores scores(static_cast<uint32_t>(in.views.size()), folder, in.masks);
   double seconds = 0;
   in.photographs.prefetch(0);
   for (uint32_t i = 0; i < in.views.size(); ++i) {
@@ -95,7 +100,9 @@ uint64_t scoring_bytes(const std::vector<View>& views) {
   for (const View& view : views) {
     const uint64_t samples = uint64_t{3} * view.camera.width * view.camera.height;
     // The photograph, and as float32 the render and the photograph; score_image() adds three.
-    const uint64_t scoring = samples + 5 * samples * sizeof(float);
+    const uint64_t weights = has_mask(view) ? samples / 3 + 2 * sizeof(float) * samples / 3
+                                            : 0;  // a mask, and its weights twice
+    const uint64_t scoring = samples + weights + 5 * samples * sizeof(float);
     most = std::max({most, scoring, load_view_bytes(view) + samples * sizeof(float)});
     const ImageSize small = thumbnail_size(view.camera.width, view.camera.height);
     picture = std::max(picture, uint64_t{3} * small.width * small.height);

@@ -22,6 +22,7 @@ struct EvaluationInputs {
   double near_plane = 0;
   uint32_t sh_degree = 3;
   std::array<float, 3> background = {0, 0, 0};
+  LossStep masks = {};  // how masks count in the scores, of views that have one
 };
 
 struct Evaluation {
@@ -34,10 +35,12 @@ constexpr size_t kContactRows = 12;
 class ViewScores {
  public:
   /// Renders go to `folder`'s renders/ as 16-bit PNG, or nowhere if it is null.
-  ViewScores(uint32_t n_views, const OutputFolder* folder) : n_views_(n_views), folder_(folder) {}
+  /// Scores count the pixels that masks keep, as `masks` says, of views that have one.
+  ViewScores(uint32_t n_views, const OutputFolder* folder, const LossStep& masks = {})
+      : n_views_(n_views), folder_(folder), masks_(masks) {}
 
   /// Takes the render of the `index`-th view. `photograph` may be an error: then the view has no
-  /// score. Error: Output.
+  /// score, nor has one whose mask keeps nothing. Error: Output.
   Result<void> add(uint32_t index, const View& view, const ImageF& render,
                    const Result<std::shared_ptr<const Image8>>& photograph);
   /// Means over the views that have a score; steps, gaussians and seconds are left to the caller.
@@ -46,6 +49,7 @@ class ViewScores {
  private:
   uint32_t n_views_;
   const OutputFolder* folder_;
+  LossStep masks_;
   std::vector<FileScore> scores_;
   std::vector<ContactRow> contact_rows_;
   std::set<std::filesystem::path> files_;

@@ -132,8 +132,8 @@ void RunInSmall::begin() {
 
 void RunInSmall::put(uint32_t view) {
   const Camera& camera = inputs_.train_views[view].camera;
-  const size_t bytes = size_t{3} * camera.width * camera.height;
-  targets_.put(device_, view, {pixels_.get(), bytes});
+  const size_t n = size_t{camera.width} * camera.height;
+  targets_.put(device_, view, {pixels_.get(), 3 * n}, {pixels_.get(), n});
 }
 
 // A step or an evaluated view at the largest size, kRunAhead of them in flight.
@@ -256,7 +256,7 @@ uint64_t most_rows(const PlanInputs& inputs, uint64_t max_cap) {
 uint64_t largest_target_bytes(const std::vector<View>& views) {
   uint64_t bytes = 0;
   for (const View& view : views) {
-    bytes = std::max(bytes, uint64_t{3} * view.camera.width * view.camera.height);
+    bytes = std::max(bytes, n_target_planes(view) * view.camera.width * view.camera.height);
   }
   return bytes;
 }

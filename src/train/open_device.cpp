@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "train/mask_settings.h"
+
 namespace millrace {
 
 Result<std::unique_ptr<Device>> open_training_device(const std::string& id, int threads) {
@@ -28,6 +30,8 @@ DatasetOptions dataset_options(const TrainOptions& options) {
   out.init_num_points = options.init_num_pts;
   out.random_points = options.random;
   out.seed = options.seed;
+  out.use_masks = uses_masks(options);
+  out.masks = options.masks;
   return out;
 }
 

@@ -14,6 +14,9 @@ inline constexpr std::array kStrategies = {"mcmc", "mrnf"};
 /// A number of steps that follows from the number of iterations.
 inline constexpr uint32_t kAutoSteps = ~0u;
 inline constexpr std::array kExposureCorrections = {"off", "ppisp"};
+/// In the order of MaskMode.
+inline constexpr std::array kMaskModes = {"none", "ignore", "segment", "segment-and-ignore",
+                                          "alpha-consistent"};
 inline constexpr std::array kBackgroundModes = {"solid", "random", "modulation", "image"};
 
 /// Capacity forced on the first attempt of a step that finds the gate open (tests).
@@ -84,6 +87,13 @@ struct TrainOptions {
   double densify_structure_weight = 0;  // the same where Gaussians are added
   double gradient_loss_weight = 0;      // of the edge loss; 0: none
   uint32_t gradient_loss_start = 2000;
+
+  // Masks: which pixels of the photographs count.
+  std::string mask_mode = "none";
+  std::string masks;  // folder; empty: find it
+  bool invert_masks = false;
+  double mask_threshold = 0.5;
+  double mask_penalty = 1;
 
   // The crop box: what is outside is learned at a lower weight.
   std::string crop_box;  // a file, or six numbers; empty: none
@@ -202,6 +212,13 @@ void visit_options(Options& o, Visit&& visit) {
         "weight of the difference of edges in the loss, 0 to 8; 0 = off", "");
   visit("gradient_loss_start", o.gradient_loss_start, "the edges' difference counts from here on",
         "");
+  visit("mask_mode", o.mask_mode,
+        "what masks do: none, ignore, segment, segment-and-ignore or alpha-consistent", "");
+  visit("masks", o.masks, "mask folder, by name or path (default: masks, mask, ...)",
+        "--masks-path");
+  visit("invert_masks", o.invert_masks, "white is left out instead of black", "");
+  visit("mask_threshold", o.mask_threshold, "mask values from here on count whole, 0 to 1", "");
+  visit("mask_penalty", o.mask_penalty, "weight of opacity where the mask says background", "");
   visit("crop_box", o.crop_box, "region of interest: a JSON file, or min,max as x,y,z,x,y,z", "");
   visit("crop_box_loss_weight", o.crop_box_loss_weight, "weight of pixels that miss the box", "");
   visit("crop_box_lr_scale", o.crop_box_lr_scale,

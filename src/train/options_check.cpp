@@ -142,6 +142,12 @@ void Ranges::check_rates() {
   require(o.min_opacity >= 0 && o.min_opacity < 1, "min_opacity", "from 0 to below 1",
           o.min_opacity);
   at_least_1("refine_every", o.refine_every);
+  require(is_one_of(o.mask_mode, kMaskModes), "mask_mode",
+          "none, ignore, segment, segment-and-ignore or alpha-consistent", "'" + o.mask_mode + "'");
+  require(o.masks.empty() || o.mask_mode != "none", "masks",
+          "left out without a --mask-mode that uses them", "'" + o.masks + "'");
+  share("mask_threshold", o.mask_threshold);
+  not_negative("mask_penalty", o.mask_penalty);
   share("crop_box_loss_weight", o.crop_box_loss_weight);
   share("crop_box_lr_scale", o.crop_box_lr_scale);
 }

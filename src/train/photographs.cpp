@@ -11,7 +11,8 @@ Photographs::Photographs(Device& device, const std::vector<View>& views,
     : device_(device),
       targets_(views, budget_bytes, with_structure),
       n_views_(views.size()),
-      n_ahead_(n_ahead) {
+      n_ahead_(n_ahead),
+      looked_at_(views.size()) {
   ImageLoaderOptions options = loader;
   options.cache_bytes = targets_.decoded_budget_bytes();
   loader_ = std::make_unique<ImageLoader>(views, options, device.ledger());
@@ -61,11 +62,22 @@ Result<Target> Photographs::target_blocking(uint32_t view) {
                  loaded.error().message + "; remove or replace the photograph and start again"};
   }
   const auto begin = std::chrono::steady_clock::now();
-  const Target target = targets_.put(device_, view, loaded.value()->pixels);
+  const Image8& image = *loaded.value();
+  const Target target = targets_.put(device_, view, image.pixels, image.mask);
+  note_mask(view, image.mask);
   ++loads_;
   load_ns_ += static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
   return target;
+}
+
+void Photographs::note_mask(uint32_t view, const std::vector<uint8_t>& mask) {
+  if (mask.empty() || looked_at_[view]) return;
+  looked_at_[view] = true;
+  uint64_t sum = 0;
+  for (const uint8_t value : mask) sum += value;
+  mask_means_ += static_cast<double>(sum) / (255.0 * static_cast<double>(mask.size()));
+  ++n_masks_;
 }
 
 }  // namespace millrace

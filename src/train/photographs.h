@@ -47,14 +47,22 @@ class Photographs {
   /// Photographs put onto the device so far, and the host's time for that, decoding apart.
   uint64_t loads() const { return loads_; }
   double load_seconds() const { return static_cast<double>(load_ns_) * 1e-9; }
+  /// Of the masks that were seen so far, in 0 to 1; how many those are.
+  double mean_mask() const { return n_masks_ > 0 ? mask_means_ / n_masks_ : 1; }
+  uint32_t n_masks() const { return n_masks_; }
 
  private:
+  void note_mask(uint32_t view, const std::vector<uint8_t>& mask);
+
   Device& device_;
   TargetCache targets_;
   size_t n_views_;
   uint32_t n_ahead_;
   std::unique_ptr<ImageLoader> loader_;
   uint64_t loads_ = 0, load_ns_ = 0;
+  std::vector<bool> looked_at_;  // views whose mask was
+  double mask_means_ = 0;
+  uint32_t n_masks_ = 0;
 };
 
 }  // namespace millrace

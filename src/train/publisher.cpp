@@ -189,7 +189,8 @@ Result<void> Publisher::score(const RenderedView& view, double seconds) {
   const auto n_views = static_cast<uint32_t>(setup_.eval_views.size());
   if (view.view == 0) {
     const bool keeps_renders = view.steps == setup_.last_step;
-    scores_ = std::make_unique<ViewScores>(n_views, keeps_renders ? &setup_.folder : nullptr);
+    scores_ = std::make_unique<ViewScores>(n_views, keeps_renders ? &setup_.folder : nullptr,
+                                           setup_.masks);
   }
   const View& held_out = setup_.eval_views[view.view];
   const auto photograph = photograph_of(held_out);

@@ -36,6 +36,7 @@ class Publisher {
     double decode_delay_ms = 0;                   // tests: makes every decode slower
     uint32_t last_step = 0;                       // its renders are kept as files
     uint64_t most_waiting_bytes = kMostWaitingBytes;  // of images that are not yet scored
+    LossStep masks = {};                              // how masks count in the scores
     bool mip_filter = false;                          // the models are marked
   };
   /// `device` and `observer` must outlive the publisher.

@@ -8,6 +8,7 @@
 #include "base/philox.h"
 #include "strategy/mcmc.h"
 #include "strategy/mrnf.h"
+#include "train/mask_settings.h"
 
 namespace millrace {
 
@@ -118,6 +119,7 @@ StepBlock Schedule::block(uint64_t transaction, uint32_t epoch, uint32_t view) c
   block.mrnf.sh_rest_reg = static_cast<float>(options_.sh_rest_reg);
   const auto crop_box = edits_ ? edits_->crop_box(step) : std::nullopt;
   if (crop_box) block.crop = crop_step(*crop_box, options_.crop_box_lr_scale);
+  block.loss = mask_settings(options_);
   block.loss.outside_weight = static_cast<float>(options_.crop_box_loss_weight);
   block.loss.structure_weight = static_cast<float>(options_.thin_structure_weight);
   block.loss.densify_structure_weight = static_cast<float>(options_.densify_structure_weight);

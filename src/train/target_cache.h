@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/mask_finder.h"
 #include "tensor/tensor.h"
 
 namespace millrace {
@@ -28,9 +28,10 @@ class TargetCache {
   const Target& find(uint32_t view) const { return resident_[view]; }
   /// Makes `view`, if it is resident, the last to give way.
   void touch(uint32_t view);
-  /// Uploads the target of a view that is not resident, [height, width, 3] of `size_of(view)`;
-  /// others give way.
-  Target put(Device& device, uint32_t view, std::span<const uint8_t> pixels);
+  /// Uploads the target of a view that is not resident, [height, width, 3] of its camera's size,
+  /// and [height, width] of its mask if it has one; others give way.
+  Target put(Device& device, uint32_t view, std::span<const uint8_t> pixels,
+             std::span<const uint8_t> mask = {});
 
   bool all_resident() const { return all_resident_; }
   /// Of all views as targets.
@@ -42,8 +43,9 @@ class TargetCache {
  private:
   struct Size {
     uint32_t width, height;
-    uint32_t n_planes;
-    uint64_t bytes() const { return uint64_t{n_planes} * width * height; }
+    bool has_mask;
+    uint64_t n_planes;
+    uint64_t bytes() const { return n_planes * width * height; }
   };
   bool with_structure_;
   std::vector<Size> sizes_;

@@ -12,6 +12,7 @@
 #include "device/trace.h"
 #include "io/cameras_json.h"
 #include "train/appearance_setup.h"
+#include "train/mask_settings.h"
 #include "train/memory_plan.h"
 #include "train/open_device.h"
 #include "train/output.h"
@@ -269,6 +270,7 @@ Result<void> Run::preload_blocking() {
                                                    .decode_delay_ms = options_.test_decode_delay_ms,
                                                    .last_step = last_step_,
                                                    .most_waiting_bytes = plan_.most_waiting_bytes,
+                                                   .masks = mask_settings(options_),
                                                    .mip_filter = options_.mip_filter},
                                   *device_, observer_);
   runner_ =
@@ -284,7 +286,11 @@ Result<void> Run::preload_blocking() {
     const bool known = std::find(first_views.begin(), first_views.end(), view) != first_views.end();
     if (!known) first_views.push_back(view);
   }
-  return photographs_->preload_blocking(first_views, observer_.images_loading, &stop_);
+  MILLRACE_TRY(photographs_->preload_blocking(first_views, observer_.images_loading, &stop_));
+  if (photographs_->n_masks() > 0) {
+    note(mask_note(options_, photographs_->mean_mask(), photographs_->n_masks()));
+  }
+  return {};
 }
 
 void Run::on_step(const StepMetrics& metrics) {

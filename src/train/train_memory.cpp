@@ -1,6 +1,8 @@
 // Sizes and growth of a run's memory.
 #include "train/train_memory.h"
 
+#include "train/mask_settings.h"
+
 #include <algorithm>
 
 #include "device/sizing_device.h"
@@ -58,7 +60,11 @@ PixelNeeds pixel_needs(const TrainOptions& options) {
   const bool crops = !options.crop_box.empty() || !options.commands.empty();
   needs.structure = options.thin_structure_weight > 0 ||
                     (needs.error_map && options.densify_structure_weight > 0);
-  needs.weights = options.thin_structure_weight > 0 || (crops && options.crop_box_loss_weight < 1);
+  const uint32_t masks = mask_settings(options).mask_mode;
+  needs.weights = options.thin_structure_weight > 0 ||
+                  (crops && options.crop_box_loss_weight < 1) ||
+                  (masks != kMaskNone && masks != kMaskAlphaConsistent);
+  needs.alpha_gradient = masks != kMaskNone && masks != kMaskIgnore;
   needs.edge_loss = options.gradient_loss_weight > 0;
   needs.raw_gradient = options.exposure_correction != "off";
   return needs;

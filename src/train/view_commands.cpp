@@ -11,6 +11,7 @@
 #include "formats/model_file.h"
 #include "io/cameras_json.h"
 #include "train/evaluation.h"
+#include "train/mask_settings.h"
 #include "train/open_device.h"
 #include "train/output.h"
 #include "train/scene.h"
@@ -86,7 +87,8 @@ Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserve
                                    photographs,
                                    kNearPlane * scene_scale(dataset).normaliser,
                                    static_cast<uint32_t>(cloud.sh_degree),
-                                   options.data.bg_color};
+                                   options.data.bg_color,
+                                   mask_settings(options.data)};
   MILLRACE_ASSIGN(Evaluation evaluation,
                   evaluate_blocking(inputs, writes ? &folder : nullptr, observer.warning));
   evaluation.result.gaussians = cloud.count();
@@ -114,9 +116,10 @@ Result<double> evaluate_initial_points(const std::string& dataset_path,
   const GaussianCloud cloud = initial_cloud(dataset, options, nullptr);
   const Model model = make_model(*device, cloud, 0, cloud.count());
   const double near_plane = kNearPlane * scene_scale(dataset).normaliser;
-  MILLRACE_ASSIGN(const Evaluation evaluation,
-                  evaluate_blocking({model, views, photographs, near_plane, 0, options.bg_color},
-                                    nullptr, nullptr));
+  MILLRACE_ASSIGN(
+      const Evaluation evaluation,
+      evaluate_blocking({model, views, photographs, near_plane, 0, options.bg_color, {}}, nullptr,
+                        nullptr));
   return evaluation.result.psnr;
 }
 

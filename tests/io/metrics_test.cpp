@@ -245,5 +245,41 @@ TEST(Metrics, TheMeanIsTakenPerMeasure) {
   EXPECT_EQ(mean_score({}).psnr, 0);
 }
 
+// Garbage outside the mask changes nothing but SSIM near its edge; inside it counts.
+TEST(Metrics, CountWhatTheMaskKeepsAlone) {
+  const uint32_t width = 96, height = 64;
+  const ImageF photo = wave_image(width, height);
+  const ImageF render = mapped(photo, [](const float* p, size_t) {
+    return std::array<float, 3>{0.8f * p[0] + 0.1f, 0.8f * p[1], 0.7f * p[2] + 0.2f};
+  });
+  std::vector<float> left(size_t{width} * height);
+  for (size_t i = 0; i < left.size(); ++i) left[i] = i % width < 48 ? 1.0f : 0.0f;
+  const ImageF spoilt = mapped(render, [&](const float* p, size_t i) {
+    return i % width < 48 ? std::array<float, 3>{p[0], p[1], p[2]} : std::array<float, 3>{1, 0, 1};
+  });
+  const ImageScore clean = score_image(render, photo, left),
+                   kept = score_image(spoilt, photo, left);
+  EXPECT_NEAR(kept.psnr, clean.psnr, 1e-9);
+  EXPECT_NEAR(kept.psnr_cc, clean.psnr_cc, 1e-9);
+  EXPECT_NEAR(kept.psnr_gain, clean.psnr_gain, 1e-9);
+  EXPECT_LT(score_image(spoilt, photo).psnr, clean.psnr - 3);
+  EXPECT_LT(score_image(spoilt, photo).psnr_cc, clean.psnr_cc - 3);
+  // The mean over the kept half, by hand.
+  double sum = 0;
+  for (size_t i = 0; i < left.size(); ++i) {
+    for (size_t c = 0; c < 3; ++c) {
+      const double d = render.pixels[3 * i + c] - photo.pixels[3 * i + c];
+      sum += left[i] * d * d;
+    }
+  }
+  EXPECT_NEAR(clean.psnr, -10 * std::log10(sum / (3.0 * 48 * height)), 1e-6);
+  // Weights of 1 are none; with all of 0 there is nothing to score.
+  const std::vector<float> all(left.size(), 1.0f), nothing(left.size(), 0.0f);
+  EXPECT_NEAR(score_image(render, photo, all).ssim, score_image(render, photo).ssim, 1e-12);
+  EXPECT_NEAR(score_image(render, photo, all).psnr_cc, score_image(render, photo).psnr_cc, 1e-12);
+  EXPECT_TRUE(std::isnan(score_image(render, photo, nothing).psnr));
+  EXPECT_TRUE(std::isnan(score_image(render, photo, nothing).ssim));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "io/image_write.h"
 #include "train/appearance_setup.h"
 #include "train/open_device.h"
 #include "train/scene.h"
@@ -12,6 +13,25 @@
 #include "train/train_memory.h"
 
 namespace millrace::test {
+
+namespace {
+
+// A mask that leaves out the right half.
+void give_mask(View& view) {
+  const std::filesystem::path file = scratch_folder() / "half_mask.png";
+  if (!std::filesystem::exists(file)) {
+    Image8 mask = {view.file_width, view.file_height, 3, {}, {}};
+    for (uint32_t i = 0; i < mask.width * mask.height; ++i) {
+      mask.pixels.insert(mask.pixels.end(), 3, i % mask.width < mask.width / 2 ? 255 : 0);
+    }
+    write_png8(file, mask).or_raise();
+  }
+  view.mask_path = file;
+  view.mask_width = view.file_width;
+  view.mask_height = view.file_height;
+}
+
+}  // namespace
 
 RunnerBench::RunnerBench(const TrainOptions& given, Room room)
     : options(resolved_options(given)),
@@ -29,7 +49,10 @@ RunnerBench::RunnerBench(const TrainOptions& given, Room room)
     const CameraRecord camera = make_camera_record(view.camera, kNearPlane * scale.normaliser);
     (view.held_out ? eval_cameras : cameras).push_back(camera);
     (view.held_out ? eval_sizes : sizes).push_back(frame_size(view.camera));
-    if (!view.held_out) views.push_back(view);
+    if (view.held_out) continue;
+    views.push_back(view);
+    // Every second photograph has a mask.
+    if (options.mask_mode != "none" && views.size() % 2 == 1) give_mask(views.back());
   }
   cameras.insert(cameras.end(), eval_cameras.begin(), eval_cameras.end());
   state.cameras = make_camera_table(device, cameras);

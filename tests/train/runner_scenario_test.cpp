@@ -154,6 +154,23 @@ TEST(Replay, EditsTakeEffectAtTheirStepWhateverIsReplayed) {
   EXPECT_GE(replays, 8u);
 }
 
+TEST(Replay, MasksAreThoseOfTheViewWhateverIsReplayed) {
+  for (const char* mode : {"ignore", "segment"}) {
+    TrainOptions options = tiny_options(40);
+    options.mask_mode = mode;
+    RunnerBench reference(options), plain(tiny_options(40));
+    ASSERT_TRUE(reference.run_blocking(40).ok());
+    ASSERT_TRUE(plain.run_blocking(40).ok());
+    EXPECT_NE(reference.hash_blocking(), plain.hash_blocking()) << mode;
+    options.test_capacity = {{1, 7}, {1, 21}};
+    options.image_cache_bytes = uint64_t{6} * 4 * 64 * 48;  // not all stay on the device
+    RunnerBench cut(options);
+    ASSERT_TRUE(cut.run_blocking(40).ok());
+    EXPECT_EQ(cut.runner->replays(), 2u);
+    EXPECT_EQ(cut.hash_blocking(), reference.hash_blocking()) << mode;
+  }
+}
+
 TEST(Pause, HappensOnceHoweverOftenItsStepIsReplayedAndChangesNothing) {
   TrainOptions options = tiny_options(kSteps);
   options.test_capacity = {{1, 28}, {1, 30}};

@@ -63,6 +63,10 @@ std::vector<Preset> all_presets() {
     presets.back()["strategy"] = strategy;
     presets.back()["exposure_correction"] = "ppisp";
   }
+  for (const char* masks : {"ignore", "segment-and-ignore", "alpha-consistent"}) {
+    presets.push_back(presets.front());
+    presets.back()["masks"] = masks;
+  }
   presets.push_back(presets.front());
   presets.back()["crop_box"] = true;
   return presets;
@@ -75,6 +79,7 @@ TrainOptions options_of(const Preset& preset) {
   options.exposure_correction = preset.at("exposure_correction");
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
+  options.mask_mode = preset.at("masks");
   if (preset.at("crop_box").get<bool>()) options.crop_box = "-1,-1,-1,1,1,1";
   if (preset.value("loss", "plain") == "structure") {
     options.thin_structure_weight = 0.5;
