@@ -9,7 +9,6 @@
 
 #include "formats/default_views.h"
 #include "train/open_device.h"
-#include "train/option_values.h"
 #include "train/scene.h"
 #include "train/view_renderer.h"
 
@@ -183,8 +182,9 @@ Result<std::vector<ExportedFile>> export_model(const ExportOptions& options,
 }
 
 std::string export_text(const ExportedFile& file) {
-  return fmt::format("{}: {} in {}, {:.1f} dB from the model's views (least {:.1f})", file.format,
-                     bytes_text(file.bytes), file.path.string(), file.mean_psnr, file.least_psnr);
+  return fmt::format("{}: {:.2f} MiB in {}, {:.1f} dB from the model's views (least {:.1f})",
+                     file.format, static_cast<double>(file.bytes) / (1 << 20), file.path.string(),
+                     file.mean_psnr, file.least_psnr);
 }
 
 std::string model_stem(const fs::path& model) {
