@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "formats/model_file.h"
 #include "train/option_values.h"
 #include "train/strategy_options.h"
 #include "train/trainer.h"
@@ -190,6 +191,7 @@ Result<TrainOptions> checked_options(const TrainOptions& options) {
   TrainOptions named = options;
   named.strategy = canonical_strategy(options.strategy);
   MILLRACE_TRY(Ranges(named).check());
+  MILLRACE_TRY(formats_of_names(options.exports));
   TrainOptions o = resolved_options(named);
   if (o.steps_scaler == 1) return o;
   for (uint32_t* steps :
