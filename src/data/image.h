@@ -15,7 +15,7 @@ namespace millrace {
 struct Image8 {
   uint32_t width = 0, height = 0, channels = 3;
   std::vector<uint8_t> pixels;
-  std::vector<uint8_t> mask;  // [height, width], of a view that has one; else empty
+  std::vector<uint8_t> mask = {};  // [height, width], of a view that has one; else empty
   uint64_t bytes() const { return pixels.size() + mask.size(); }
 };
 
