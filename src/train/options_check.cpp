@@ -110,9 +110,11 @@ void Ranges::check_rates() {
   not_negative("opacity_reg", o.opacity_reg);
   not_negative("scale_reg", o.scale_reg);
   require(is_one_of(o.exposure_correction, kExposureCorrections), "exposure_correction",
-          "off or ppisp", "'" + o.exposure_correction + "'");
+          "off, ppisp, grid or combined", "'" + o.exposure_correction + "'");
   not_negative("ppisp_lr", o.ppisp_lr);
   not_negative("ppisp_reg", o.ppisp_reg);
+  not_negative("grid_lr", o.grid_lr);
+  not_negative("grid_tv", o.grid_tv);
   not_negative("noise_lr", o.noise_lr);
   require(o.min_opacity >= 0 && o.min_opacity < 1, "min_opacity", "from 0 to below 1",
           o.min_opacity);
@@ -157,8 +159,9 @@ Result<TrainOptions> checked_options(const TrainOptions& options) {
   MILLRACE_TRY(Ranges(options).check());
   TrainOptions o = options;
   if (o.steps_scaler == 1) return o;
-  for (uint32_t* steps : {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every,
-                          &o.sh_degree_interval, &o.morton_interval, &o.ppisp_warmup}) {
+  for (uint32_t* steps :
+       {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every, &o.sh_degree_interval,
+        &o.morton_interval, &o.ppisp_warmup, &o.exposure_grid_start, &o.grid_warmup}) {
     MILLRACE_ASSIGN(*steps, scaled(*steps, o.steps_scaler));
   }
   for (std::vector<uint32_t>* list : {&o.eval_steps, &o.save_steps}) {

@@ -60,6 +60,7 @@ TrainOptions options_of(const Preset& preset) {
   TrainOptions options = tiny_options(1000);
   options.strategy = preset.at("strategy");
   options.exposure_correction = preset.at("exposure_correction");
+  options.exposure_grid_start = 0;
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
   if (!preset.at("refinement_due").get<bool>()) options.stop_refine = 0;
