@@ -51,6 +51,10 @@ BilateralGrids::BilateralGrids(Device& device, GridMode mode, uint32_t n_images,
   gradient_ = Tensor::empty(device, Shape{channels(), kGridCells}, Dtype::F32, kLabel);
   partials_ =
       Tensor::empty(device, Shape{kGridAreas * kGridParts, kGridPartialFloats}, Dtype::F32, kLabel);
+  // If all fit, nothing ever moves.
+  for (uint32_t image = 0; image < n_images && slots_.size() == n_images; ++image) {
+    load(image, image);
+  }
 }
 
 GridParams BilateralGrids::params(uint32_t width, uint32_t height) const {
@@ -66,21 +70,25 @@ uint32_t BilateralGrids::free_slot() const {
   return found == slots_.end() ? kNone : static_cast<uint32_t>(found - slots_.begin());
 }
 
-void BilateralGrids::load(uint32_t image, uint32_t slot) {
-  Home& home = homes_[image];
-  const Tensor& storage = slots_[slot].storage;
+// As the image's grid lies on the host, or as it began.
+void BilateralGrids::fill(const Tensor& storage, const Home& home) const {
   if (home.contents) {
     const std::span<const std::byte> bytes = home.contents.bytes();
     storage.upload(
         std::span(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)));
-    home.contents = Ticket();
-    ++n_loads_;
   } else {
     storage.fill_(0);
     if (mode_ == GridMode::Affine) {
       for (const uint32_t c : kDiagonal) storage.select(0, 0).select(0, c).fill_(1);
     }
   }
+}
+
+void BilateralGrids::load(uint32_t image, uint32_t slot) {
+  Home& home = homes_[image];
+  fill(slots_[slot].storage, home);
+  n_loads_ += home.contents ? 1 : 0;
+  home.contents = Ticket();
   home.slot = slot;
   slots_[slot].image = image;
 }
@@ -169,6 +177,19 @@ GridsSnapshot BilateralGrids::snapshot() const {
                                                  : read_later(slots_[home.slot].storage));
   }
   return snapshot;
+}
+
+std::vector<Tensor> BilateralGrids::state() const {
+  std::vector<Tensor> state = {offset_, last_};
+  for (const Home& home : homes_) {
+    if (home.slot != kNone) {
+      state.push_back(slots_[home.slot].storage);
+      continue;
+    }
+    state.push_back(make_slot());
+    fill(state.back(), home);
+  }
+  return state;
 }
 
 }  // namespace millrace

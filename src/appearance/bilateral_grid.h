@@ -71,6 +71,9 @@ class BilateralGrids {
   void update(const Tensor& step, const Tensor& control) const;
 
   GridsSnapshot snapshot() const;
+  /// All that lasts, in the order in which it is hashed: the shared offset, the images' last
+  /// updates, and each image's [3,C,2048]; a copy on the device of what lies on the host.
+  std::vector<Tensor> state() const;
 
   /// [3,C,2048] of the image that was bound last; [kGridMaxChannels]; [C,2048] of the last frame.
   const Tensor& slot_of_bound() const { return slots_[homes_[bound_].slot].storage; }
@@ -96,6 +99,7 @@ class BilateralGrids {
   uint32_t channels() const { return static_cast<uint32_t>(mode_); }
   GridParams params(uint32_t width, uint32_t height) const;
   Tensor make_slot() const;
+  void fill(const Tensor& storage, const Home& home) const;
   uint32_t free_slot() const;
   void load(uint32_t image, uint32_t slot);
   void settle();

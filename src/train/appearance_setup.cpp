@@ -43,7 +43,10 @@ std::vector<uint32_t> physical_cameras(const std::vector<View>& views) {
 
 AppearanceSetup appearance_setup(const TrainOptions& options, const std::vector<View>& views) {
   AppearanceSetup setup;
-  setup.ppisp = options.exposure_correction == "ppisp";
+  const std::string& correction = options.exposure_correction;
+  setup.ppisp = correction == "ppisp" || correction == "combined";
+  setup.grids = correction == "grid" || correction == "combined";
+  setup.grid_mode = setup.ppisp ? GridMode::ExposureChroma : GridMode::Affine;
   if (!setup.is_on()) return setup;
   setup.exposures.assign(views.size(), 0.0f);
   setup.cameras = physical_cameras(views);
@@ -52,7 +55,7 @@ AppearanceSetup appearance_setup(const TrainOptions& options, const std::vector<
 }
 
 std::string seed_exposures(const std::vector<View>& views, AppearanceSetup* setup) {
-  if (!setup->is_on()) return {};
+  if (!setup->ppisp) return {};
   std::vector<double> stops;
   double mean = 0;
   for (const View& view : views) {

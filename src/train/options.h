@@ -13,7 +13,7 @@ namespace millrace {
 inline constexpr std::array kStrategies = {"mcmc", "mrnf"};
 /// A number of steps that follows from the number of iterations.
 inline constexpr uint32_t kAutoSteps = ~0u;
-inline constexpr std::array kExposureCorrections = {"off", "ppisp"};
+inline constexpr std::array kExposureCorrections = {"off", "ppisp", "grid", "combined"};
 /// In the order of MaskMode.
 inline constexpr std::array kMaskModes = {"none", "ignore", "segment", "segment-and-ignore",
                                           "alpha-consistent"};
@@ -120,6 +120,10 @@ struct TrainOptions {
   double ppisp_lr = 2e-3;
   double ppisp_reg = 1;
   uint32_t ppisp_warmup = 500;
+  uint32_t exposure_grid_start = 1000;  // of combined
+  double grid_lr = 2e-3;
+  double grid_tv = 10;
+  uint32_t grid_warmup = 1000;
 
   // MCMC.
   double noise_lr = 5e5;
@@ -243,12 +247,17 @@ void visit_options(Options& o, Visit&& visit) {
   visit("grow_until", o.grow_until,
         "MRNF: no growth from this step on; auto = half of the iterations", "");
   visit("exposure_correction", o.exposure_correction,
-        "learn what cameras and exposures did to each photograph: off or ppisp", "");
+        "learn what cameras and exposures did to each photograph: off, ppisp, grid or combined",
+        "");
   visit("exif_exposure", o.exif_exposure, "begin with the exposures that the files' EXIF tells",
         "");
   visit("ppisp_lr", o.ppisp_lr, "rate of PPISP's parameters, falling to 1 % at the end", "");
   visit("ppisp_reg", o.ppisp_reg, "weight of PPISP's penalties on vignetting and response", "");
   visit("ppisp_warmup", o.ppisp_warmup, "steps over which that rate rises from 1 %", "");
+  visit("exposure_grid_start", o.exposure_grid_start, "first step of the grids of combined", "");
+  visit("grid_lr", o.grid_lr, "rate of the grids, falling to 1 % at the end", "");
+  visit("grid_tv", o.grid_tv, "weight of the grids' total variation", "");
+  visit("grid_warmup", o.grid_warmup, "steps over which that rate rises from 1 %", "");
   visit("noise_lr", o.noise_lr, "MCMC noise strength", "");
   visit("min_opacity", o.min_opacity, "MCMC: Gaussians at or below are dead", "");
   visit("refine_every", o.refine_every, "steps between refinements", "");

@@ -124,9 +124,11 @@ void Ranges::check_rates() {
   up_to("densify_structure_weight", 4, o.densify_structure_weight);
   up_to("gradient_loss_weight", 8, o.gradient_loss_weight);
   require(is_one_of(o.exposure_correction, kExposureCorrections), "exposure_correction",
-          "off or ppisp", "'" + o.exposure_correction + "'");
+          "off, ppisp, grid or combined", "'" + o.exposure_correction + "'");
   not_negative("ppisp_lr", o.ppisp_lr);
   not_negative("ppisp_reg", o.ppisp_reg);
+  not_negative("grid_lr", o.grid_lr);
+  not_negative("grid_tv", o.grid_tv);
   not_negative("noise_lr", o.noise_lr);
   not_negative("growth_grad_threshold", o.growth_grad_threshold);
   share("grow_fraction", o.grow_fraction);
@@ -196,7 +198,8 @@ Result<TrainOptions> checked_options(const TrainOptions& options) {
   if (o.steps_scaler == 1) return o;
   for (uint32_t* steps :
        {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every, &o.grow_until,
-        &o.sh_degree_interval, &o.morton_interval, &o.gradient_loss_start, &o.ppisp_warmup}) {
+        &o.sh_degree_interval, &o.morton_interval, &o.gradient_loss_start, &o.ppisp_warmup,
+        &o.exposure_grid_start, &o.grid_warmup}) {
     if (*steps == kAutoSteps) continue;  // of another strategy
     MILLRACE_ASSIGN(*steps, scaled(*steps, o.steps_scaler));
   }

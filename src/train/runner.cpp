@@ -212,7 +212,11 @@ Result<void> Runner::record_frame_blocking(Pending& pending) {
   MILLRACE_ASSIGN(pending.n_bands, room_.ensure_blocking(pending.view, row_bound()));
   const uint64_t capacity = room_.attempt_capacity(pending.transaction, pending.view);
   StepBlock block = schedule_.block(pending.transaction, epoch_, pending.view);
-  if (trains) block.appearance.camera = state_.appearance.camera_of(pending.view);
+  if (trains) {
+    block.appearance.camera = state_.appearance.camera_of(pending.view);
+    const uint32_t upcoming[] = {sampler_.view_of(step + 1), sampler_.view_of(step + 2)};
+    state_.appearance.bind(block.appearance, upcoming);
+  }
   pending.step = upload_step_block(device_, block);
   const StepInputs inputs = {pending.step, pending.target, sizes_[pending.view], capacity,
                              pending.n_bands};

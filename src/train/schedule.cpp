@@ -170,19 +170,48 @@ void Schedule::set_mrnf(StepBlock& block, double bias1) const {
   }
 }
 
-// TRAINING.md 5.3. The physical camera is not known here.
-AppearanceStep Schedule::appearance(uint32_t step, uint32_t view) const {
-  AppearanceStep out = {};
-  if (options_.exposure_correction == "off") return out;
-  const double t = step + 1.0, warmup = options_.ppisp_warmup;
-  const double rest = std::max(1.0, options_.iterations - warmup);
+namespace {
+
+struct AdamRate {
+  float rate, inv_sqrt_bias2;
+};
+// Of the `t`-th update of `n`, from 1: up from 1 % over the warm-up, then down to 1 %.
+AdamRate warmed_rate(double rate, double t, double warmup, double n) {
+  const double rest = std::max(1.0, n - warmup);
   const double factor =
       t <= warmup ? 0.01 + 0.99 * t / warmup : std::pow(0.01, std::min(1.0, (t - warmup) / rest));
-  out.modes = kAppearancePpisp | kAppearanceCrf | kAppearanceProject;
+  return {static_cast<float>(rate * factor / (1.0 - std::pow(0.9, t))),
+          static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(0.999, t)))};
+}
+
+}  // namespace
+
+// TRAINING.md 5.1 to 5.3. The physical camera is not known here.
+AppearanceStep Schedule::appearance(uint32_t step, uint32_t view) const {
+  AppearanceStep out = {};
+  const std::string& correction = options_.exposure_correction;
+  if (correction == "off") return out;
   out.frame = view;
-  out.ppisp_rate = static_cast<float>(options_.ppisp_lr * factor / (1.0 - std::pow(0.9, t)));
-  out.ppisp_inv_sqrt_bias2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(0.999, t)));
-  out.ppisp_reg = static_cast<float>(options_.ppisp_reg);
+  if (correction != "grid") {
+    const AdamRate ppisp =
+        warmed_rate(options_.ppisp_lr, step + 1.0, options_.ppisp_warmup, options_.iterations);
+    out.modes =
+        kAppearancePpisp | kAppearanceProject | (correction == "ppisp" ? kAppearanceCrf : 0);
+    out.ppisp_rate = ppisp.rate;
+    out.ppisp_inv_sqrt_bias2 = ppisp.inv_sqrt_bias2;
+    out.ppisp_reg = static_cast<float>(options_.ppisp_reg);
+  }
+  const uint32_t first = correction == "grid" ? 0 : options_.exposure_grid_start;
+  if (correction != "ppisp" && step >= first) {
+    out.updates = step - first;
+    const AdamRate grid =
+        warmed_rate(options_.grid_lr, out.updates + 1.0, options_.grid_warmup,
+                    std::max(0.0, static_cast<double>(options_.iterations) - first));
+    out.modes |= kAppearanceGrid;
+    out.grid_rate = grid.rate;
+    out.grid_inv_sqrt_bias2 = grid.inv_sqrt_bias2;
+    out.grid_tv = static_cast<float>(options_.grid_tv);
+  }
   return out;
 }
 

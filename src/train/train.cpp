@@ -368,7 +368,7 @@ Result<void> Run::finish_blocking() {
   MILLRACE_ASSIGN(summary_.state_sha256,
                   state_sha256_blocking(state_->model, {summary_.steps, options_.seed},
                                         state_->appearance.state()));
-  if (state_->appearance.is_on()) {
+  if (state_->appearance.ppisp().is_on()) {
     MILLRACE_TRY(write_exposures_blocking(folder_.exposures(), train_views_, state_->appearance));
     say_saved(folder_.exposures());
   }

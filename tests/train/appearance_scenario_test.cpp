@@ -2,6 +2,7 @@
 // and it learns which photographs are brighter.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,6 +21,9 @@ TrainOptions options_with(const std::string& correction) {
   TrainOptions options = tiny_options(kSteps);
   options.exposure_correction = correction;
   options.ppisp_warmup = 5;
+  options.exposure_grid_start = 10;
+  options.grid_warmup = 5;
+  options.refine_every = 20;
   return options;
 }
 
@@ -50,7 +54,7 @@ TEST_P(ExposureCorrection, AnyNumberOfThreadsEndsInTheSameState) {
 
 TEST_P(ExposureCorrection, EveryBitOfItsStateIsHashed) {
   RunnerBench bench(options_with(GetParam()));
-  ASSERT_TRUE(bench.run_blocking(3).ok());
+  ASSERT_TRUE(bench.run_blocking(12).ok());
   std::set<std::string> seen = {bench.hash_blocking()};
   size_t n_flips = 0;
   for (const Tensor& tensor : bench.state.appearance.state()) {
@@ -59,10 +63,17 @@ TEST_P(ExposureCorrection, EveryBitOfItsStateIsHashed) {
       const Tensor one = tensor.reshape({-1}).slice(0, i, i + 1);
       const Ticket ticket = read_later(one);
       bench.device.wait_blocking(bench.device.submit(), {WaitReason::Test, "test.flip"}).or_raise();
-      const auto before = ticket.as<float>();
-      one.upload(std::vector<float>{before + 1});
+      const auto before = ticket.as<uint32_t>();
+      const auto set = [&](uint32_t bits) {
+        if (tensor.dtype() == Dtype::U32) {
+          one.upload(std::vector<uint32_t>{bits});
+        } else {
+          one.upload(std::vector<float>{std::bit_cast<float>(bits)});
+        }
+      };
+      set(before ^ 1);
       seen.insert(bench.hash_blocking());
-      one.upload(std::vector<float>{before});
+      set(before);
       ++n_flips;
     }
   }

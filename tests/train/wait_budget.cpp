@@ -59,9 +59,11 @@ std::vector<Preset> all_presets() {
     presets.back()["loss"] = "structure";
   }
   for (const char* strategy : kStrategies) {
-    presets.push_back(presets.front());
-    presets.back()["strategy"] = strategy;
-    presets.back()["exposure_correction"] = "ppisp";
+    for (const char* correction : {"ppisp", "grid", "combined"}) {
+      presets.push_back(presets.front());
+      presets.back()["strategy"] = strategy;
+      presets.back()["exposure_correction"] = correction;
+    }
   }
   for (const char* masks : {"ignore", "segment-and-ignore", "alpha-consistent"}) {
     presets.push_back(presets.front());
@@ -77,6 +79,7 @@ TrainOptions options_of(const Preset& preset) {
   use_strategy(options, preset.at("strategy"));
   set_short_stages(options);
   options.exposure_correction = preset.at("exposure_correction");
+  options.exposure_grid_start = 0;
   options.bg_mode = preset.at("background");
   if (options.bg_mode == "image") options.bg_image = tiny_dataset().views[0].image_path.string();
   options.mask_mode = preset.at("masks");
