@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
     {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags,
      run_train},
     {"eval", "DATASET --model PLY [-o DIR] [flags]",
