@@ -9,6 +9,7 @@
 
 #include "formats/compressed_ply.h"
 #include "formats/quantize.h"
+#include "formats/sog.h"
 #include "formats/space_order.h"
 #include "formats/splat_file.h"
 #include "io/cloud_check.h"
@@ -30,6 +31,8 @@ constexpr std::array kFormats = {
     FormatRow{ModelFormat::Ply, "ply", ".ply"},
     FormatRow{ModelFormat::Splat, "splat", ".splat"},
     FormatRow{ModelFormat::Spz, "spz", ".spz"},
+    FormatRow{ModelFormat::Sog, "sog", ".sog"},
+    FormatRow{ModelFormat::Html, "html", ".html"},
 };
 
 const FormatRow& row_of(ModelFormat format) {
@@ -104,6 +107,10 @@ Result<void> write_model(const fs::path& path, const GaussianCloud& cloud, Model
       return write_splat(path, drawn);
     case ModelFormat::Spz:
       return write_spz(path, drawn, options.spz);
+    case ModelFormat::Sog:
+      return write_sog(path, drawn);
+    case ModelFormat::Html:
+      return write_html(path, drawn, options.html);
     case ModelFormat::Ply:
       break;
   }
@@ -117,7 +124,11 @@ Result<GaussianCloud> read_model(const fs::path& path) {
     return is_compressed_ply(path) ? read_compressed_ply(path) : read_gaussian_ply(path);
   }
   if (head.starts_with("NGSP") || head.starts_with("\x1f\x8b")) return read_spz(path);
+  std::error_code ec;
+  const bool is_folder = fs::is_directory(path, ec) || name == "meta.json";
+  if (is_folder || head.starts_with("PK")) return read_sog(path);
   if (name.ends_with(".splat")) return read_splat(path);
+  if (head.starts_with("<")) return read_html(path);
   return read_gaussian_ply(path);  // says why it is none
 }
 

@@ -8,13 +8,15 @@
 
 #include "base/gaussian_cloud.h"
 #include "base/result.h"
+#include "formats/html.h"
 #include "formats/spz.h"
 
 namespace millrace {
 
-enum class ModelFormat : uint8_t { Ply, CompressedPly, Splat, Spz };
+enum class ModelFormat : uint8_t { Ply, CompressedPly, Splat, Spz, Sog, Html };
 
-/// What --export, --to and messages call it: "ply", "compressed-ply", "splat", "spz".
+/// What --export, --to and messages call it: "ply", "compressed-ply", "splat", "spz", "sog",
+/// "html".
 const char* format_name(ModelFormat format);
 /// Its names end in this: ".ply", ".compressed.ply", ...
 const char* format_extension(ModelFormat format);
@@ -26,6 +28,7 @@ Result<std::vector<ModelFormat>> formats_of_names(const std::vector<std::string>
 
 struct WriteOptions {
   SpzOptions spz;
+  HtmlOptions html;
 };
 
 /// Writes `cloud` in `format`, aside and renamed. All formats but PLY leave out rows without a

@@ -11,7 +11,8 @@ namespace {
 
 TEST(ConvertCommand, GoesFromEachFormatToEach) {
   const TemporaryFolder folder;
-  const std::vector<std::string> endings = {".ply", ".compressed.ply", ".splat", ".spz"};
+  const std::vector<std::string> endings = {".ply", ".compressed.ply", ".splat", ".spz",
+                                            ".sog", ".html"};
   ASSERT_TRUE(write_model(folder / "in.ply", random_model(50, 1), ModelFormat::Ply).ok());
   for (const std::string& from : endings) {
     const std::string model = (folder / ("from" + from)).string();

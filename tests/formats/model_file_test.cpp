@@ -11,8 +11,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::array kAllFormats = {ModelFormat::Ply, ModelFormat::CompressedPly,
-                                    ModelFormat::Splat, ModelFormat::Spz};
+constexpr std::array kAllFormats = {ModelFormat::Ply,   ModelFormat::CompressedPly,
+                                    ModelFormat::Splat, ModelFormat::Spz,
+                                    ModelFormat::Sog,   ModelFormat::Html};
 
 TEST(ModelFile, NamesAndEndingsAreThoseOfTheirFormat) {
   for (const ModelFormat format : kAllFormats) {
