@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Shows a page of `millrace convert MODEL PAGE.html` in a headless browser and compares it with our own render.
+"""Shows a page of `millrace export --to html` in a headless browser and compares it with our own render.
 
     tools/html_shot.py PAGE --view K --shot OUT.png [--against RENDER.png --psnr 30]
-Needs chromium-headless-shell or chromium. WebGL runs in software. Exit 1: not near enough.
+Needs chromium-headless-shell or chromium (tools/apt-packages-ci.txt). WebGL runs in software. Exit 1: not near enough.
 """
 import argparse
 import json

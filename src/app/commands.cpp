@@ -12,13 +12,15 @@
 namespace millrace {
 namespace {
 
-constexpr std::array<Command, 8> kCommands = {{
+constexpr std::array<Command, 9> kCommands = {{
     {"train", "DATASET [-o DIR] [flags]", "Trains Gaussians from a capture.", train_flags,
      run_train},
     {"eval", "DATASET --model PLY [-o DIR] [flags]",
      "Scores a model on a capture's held-out views.", eval_flags, run_eval},
     {"render", "PLY --cameras cameras.json -o DIR [flags]", "Renders a model from given cameras.",
      render_flags, run_render},
+    {"export", "MODEL --to FORMATS -o DIR [flags]",
+     "Writes a model in other formats and proves each file.", export_flags, run_export},
     {"convert", "IN OUT [--to FORMAT] [flags]", "Writes a model in another format.", convert_flags,
      run_convert},
     {"devices", "", "Lists the devices of this machine, best first.", no_flags, run_devices},

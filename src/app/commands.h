@@ -45,6 +45,7 @@ std::vector<Flag> make_capture_flags();
 std::vector<Flag> score_flags();
 std::vector<Flag> bench_flags();
 std::vector<Flag> convert_flags();
+std::vector<Flag> export_flags();
 
 // ---- What they do (commands_*.cpp)
 // ------------------------------------------------------------------
@@ -55,6 +56,7 @@ Result<int> run_render(Context& context, const ParsedArguments& arguments);
 Result<int> run_devices(Context& context, const ParsedArguments& arguments);
 Result<int> run_make_capture(Context& context, const ParsedArguments& arguments);
 Result<int> run_score(Context& context, const ParsedArguments& arguments);
+Result<int> run_export(Context& context, const ParsedArguments& arguments);
 Result<int> run_convert(Context& context, const ParsedArguments& arguments);
 Result<int> run_bench(Context& context, const ParsedArguments& arguments);
 

@@ -1,4 +1,4 @@
-// millrace convert.
+// millrace convert and export.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include "app/observer.h"
 #include "data/text_fields.h"
 #include "formats/model_file.h"
+#include "train/option_values.h"
 
 namespace millrace {
 namespace {
@@ -61,6 +62,47 @@ Result<int> run_convert(Context& context, const ParsedArguments& arguments) {
                                {"gaussians", cloud.count()},
                                {"sh_degree", cloud.sh_degree},
                                {"bytes", bytes}});
+  return 0;
+}
+
+Result<int> run_export(Context& context, const ParsedArguments& arguments) {
+  MILLRACE_TRY(check_positionals(arguments, {"MODEL"}));
+  TrainOptions settings;
+  if (arguments.has("device")) {
+    MILLRACE_TRY(set_option(settings, "device", arguments.values.at("device")));
+  }
+  ExportOptions options;
+  options.model = arguments.positionals[0];
+  options.output = arguments.text("output");
+  options.cameras = arguments.text("cameras");
+  options.device = settings.device;
+  options.overwrite = arguments.is_on("overwrite");
+  MILLRACE_ASSIGN(options.write, write_options(arguments));
+  const std::string names = arguments.text("to");
+  for (size_t at = 0; at < names.size();) {
+    const size_t end = std::min(names.find(',', at), names.size());
+    options.formats.emplace_back(trim(std::string_view(names).substr(at, end - at)));
+    at = end + 1;
+  }
+  if (options.formats.empty()) return Error{ErrorCode::Usage, "--to FORMATS is missing"};
+  if (options.output.empty()) return Error{ErrorCode::Usage, "-o DIR is missing"};
+
+  Observer observer(context);
+  MILLRACE_ASSIGN(const std::vector<ExportedFile> files,
+                  export_model(options, observer.callbacks()));
+  Json rows = Json::array();
+  for (const ExportedFile& file : files) {
+    context.console.result(fmt::format(
+        "{}: {}, {} Gaussians, {:.1f} dB (least {:.1f})", absolute_text(file.path),
+        bytes_text(file.bytes), with_thousands(file.gaussians), file.mean_psnr, file.least_psnr));
+    rows.push_back({{"path", absolute_text(file.path)},
+                    {"format", file.format},
+                    {"bytes", file.bytes},
+                    {"gaussians", file.gaussians},
+                    {"psnr", file.mean_psnr},
+                    {"psnr_least", file.least_psnr}});
+  }
+  context.events.emit("done", {{"files", rows}});
   return 0;
 }
 

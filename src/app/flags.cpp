@@ -135,6 +135,23 @@ std::vector<Flag> render_flags() {
                switch_flag("png16", "--png16", "16 bits per channel")});
 }
 
+std::vector<Flag> export_flags() {
+  std::vector<Flag> flags = setting_flags({"output", "overwrite", "device"});
+  for (Flag& flag : flags) {
+    if (flag.key != "output") continue;
+    flag.names = "--output -o --output-path --result-dir";
+    flag.help = "where the files go";
+    flag.default_text.clear();
+  }
+  return with(std::move(flags),
+              {value_flag("to", "--to", "the formats, with commas", "FORMAT,..."),
+               value_flag("cameras", "--cameras",
+                          "views to prove the files from, and of the page; a cameras.json", "FILE"),
+               value_flag("spz_version", "--spz-version", "version of SPZ files, 3 or 4", "N", "3"),
+               value_flag("spz_sh_bits", "--spz-sh-bits",
+                          "bits of SPZ's higher SH coefficients, 1 to 8", "N", "8")});
+}
+
 std::vector<Flag> convert_flags() {
   return {value_flag("to", "--to", "the format, if OUT's name does not tell it", "FORMAT"),
           value_flag("spz_version", "--spz-version", "version of SPZ files, 3 or 4", "N", "3"),

@@ -123,7 +123,7 @@ Result<GaussianCloud> read_html(const std::filesystem::path& path) {
   if (end == std::string::npos) {
     return Error{ErrorCode::Dataset,
                  fmt::format("{}: byte {}: no model was found: it is truncated or no page of "
-                             "`millrace convert`",
+                             "`millrace export`",
                              path.string(), page.size())};
   }
   const std::string what = fmt::format("{} (model at byte {})", path.string(), begin);

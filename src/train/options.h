@@ -47,8 +47,9 @@ struct TrainOptions {
   uint64_t vram_budget = 0;      // bytes of the device; 0 = what it has
   std::vector<uint32_t> eval_steps = {7000, 30000};
   std::vector<uint32_t> save_steps = {7000, 30000};
-  std::string commands;  // file of edits; empty: none
-  std::string trace;     // file; empty: none
+  std::vector<std::string> exports;  // formats beside PLY, at the end
+  std::string commands;              // file of edits; empty: none
+  std::string trace;                 // file; empty: none
 
   // The model.
   uint32_t sh_degree = 3;
@@ -125,6 +126,7 @@ void visit_options(Options& o, Visit&& visit) {
         "--test-iterations");
   visit("save_steps", o.save_steps, "write the PLY after these steps (always at the end)",
         "--save-iterations");
+  visit("export", o.exports, "write the final model in these formats too (docs/formats.md)", "");
   visit("commands", o.commands, "JSON lines of changes by step (docs/cli.md)", "");
   visit("trace", o.trace, "write a trace of the run that Perfetto opens (docs/waits.md)", "");
   visit("sh_degree", o.sh_degree, "spherical harmonics degree, 0 to 3", "");

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "formats/model_file.h"
 #include "train/option_values.h"
 #include "train/trainer.h"
 
@@ -151,6 +152,7 @@ Result<uint32_t> scaled(uint32_t steps, double scaler) {
 
 Result<TrainOptions> checked_options(const TrainOptions& options) {
   MILLRACE_TRY(Ranges(options).check());
+  MILLRACE_TRY(formats_of_names(options.exports));
   TrainOptions o = options;
   if (o.steps_scaler == 1) return o;
   for (uint32_t* steps : {&o.iterations, &o.start_refine, &o.stop_refine, &o.refine_every,

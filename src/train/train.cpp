@@ -12,6 +12,7 @@
 #include "device/trace.h"
 #include "io/cameras_json.h"
 #include "train/memory_plan.h"
+#include "train/model_export.h"
 #include "train/open_device.h"
 #include "train/output.h"
 #include "train/output_plan.h"
@@ -62,6 +63,7 @@ class Run final : private RunSink {
   Result<void> preload_blocking();
   Result<void> train_blocking();
   Result<void> finish_blocking();
+  Result<void> export_blocking();
   Result<void> save_now_blocking();
   void rescue_model_blocking();
 
@@ -387,6 +389,25 @@ Result<void> Run::finish_blocking() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   MILLRACE_TRY(write_report(folder_, summary_, report));
   say_saved(summary_.report);
+  return options_.exports.empty() || summary_.ply.empty() ? Result<void>() : export_blocking();
+}
+
+// Beside the PLY, held against its views from the held-out cameras.
+Result<void> Run::export_blocking() {
+  const TraceSpan span(trace_.get(), TraceTrack::Phases, "export");
+  MILLRACE_ASSIGN(auto formats, formats_of_names(options_.exports));
+  std::erase(formats, ModelFormat::Ply);  // is there already
+  MILLRACE_ASSIGN(const GaussianCloud cloud, read_model(summary_.ply));
+  std::vector<NamedCamera> cameras;
+  for (const View& view : test_views_.empty() ? train_views_ : test_views_) {
+    cameras.push_back({view.name, view.camera});
+  }
+  ExportOptions options;
+  MILLRACE_ASSIGN(const auto files,
+                  export_cloud_blocking(*device_, cloud, cameras,
+                                        summary_.ply.parent_path() / model_stem(summary_.ply),
+                                        formats, options, observer_));
+  for (const ExportedFile& file : files) note(export_text(file));
   return {};
 }
 

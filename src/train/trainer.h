@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "data/dataset.h"
 #include "device/device.h"
+#include "formats/model_file.h"
 #include "train/options.h"
 
 namespace millrace {
@@ -92,6 +93,24 @@ Result<EvalResult> evaluate_model(const EvalOptions& options, const TrainObserve
 /// Held-out PSNR of a capture's sparse points drawn as untrained Gaussians of opacity 0.9 and one
 /// neighbour distance: how much a capture gives away before any training.
 Result<double> evaluate_initial_points(const std::string& dataset, const std::string& device);
+
+/// A file of a model that was read again and rendered against it (`millrace export`).
+struct ExportedFile {
+  std::filesystem::path path;
+  std::string format;
+  uint64_t bytes = 0, gaussians = 0;
+  double mean_psnr = 0, least_psnr = 0;  // dB over the views; 100 = equal
+};
+struct ExportOptions {
+  std::string model, output, cameras, device = "auto";  // cameras: a cameras.json, or empty
+  std::vector<std::string> formats;
+  bool overwrite = false;
+  WriteOptions write;
+};
+/// Writes `model` in each format and proves each file (docs/formats.md, "Proven exports"). Errors:
+/// Output if one is not near enough to the model; the others are there all the same.
+Result<std::vector<ExportedFile>> export_model(const ExportOptions& options,
+                                               const TrainObserver& observer);
 
 /// Renders `ply` from cameras.json as PNG (`millrace render`); returns how many images were written
 /// and the frames per second of the rendering alone.

@@ -1,4 +1,4 @@
-// millrace convert as users run it.
+// millrace convert and export as users run them.
 #include <gtest/gtest.h>
 
 #include "app/process.h"
@@ -11,8 +11,8 @@ namespace {
 
 TEST(ConvertCommand, GoesFromEachFormatToEach) {
   const TemporaryFolder folder;
-  const std::vector<std::string> endings = {".ply", ".compressed.ply", ".splat", ".spz",
-                                            ".sog", ".html"};
+  const std::vector<std::string> endings = {".ply", ".compressed.ply", ".splat", ".spz", ".sog",
+                                            ".html"};
   ASSERT_TRUE(write_model(folder / "in.ply", random_model(50, 1), ModelFormat::Ply).ok());
   for (const std::string& from : endings) {
     const std::string model = (folder / ("from" + from)).string();
@@ -41,6 +41,30 @@ TEST(ConvertCommand, RefusesWhatItCannotDoWithTheDocumentedCodes) {
   EXPECT_EQ(code({"convert", in, (folder / "out.spz").string(), "--spz-version", "2"}), 2);
   EXPECT_EQ(code({"convert", (folder / "absent.spz").string(), (folder / "o.ply").string()}), 3);
   EXPECT_EQ(code({"convert", in, (folder / "o").string(), "--to", "spz"}), 0);
+}
+
+TEST(ExportCommand, WritesEveryFormatAndTellsHowNearItIs) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_model(folder / "m.ply", random_model(300, 3), ModelFormat::Ply).ok());
+  const std::vector<std::string> words = {
+      "export", (folder / "m.ply").string(), "--to",     "ply,compressed-ply,splat,spz,sog,html",
+      "-o",     (folder / "out").string(),   "--device", "cpu"};
+  const Outcome outcome = run_millrace(words, folder / "scratch");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* ending : {".ply", ".compressed.ply", ".splat", ".spz", ".sog", ".html"}) {
+    EXPECT_EQ(read_model(folder / (std::string("out/m") + ending)).or_raise().count(), 300u);
+  }
+  EXPECT_NE(outcome.out.find("m.ply: "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("100.0 dB"), std::string::npos) << outcome.out;
+  EXPECT_EQ(run_millrace(words, folder / "scratch").exit_code, 2);  // files are there
+}
+
+TEST(ExportCommand, UnknownFormatsAreUsageErrors) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_millrace({"export", "m.ply", "--to", "obj", "-o", "x"}, folder / "scratch");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("'obj' is no format"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tests of formats/html.cpp. What a browser shows: tools/html_shot.py.
+// Tests of formats/html.cpp. What a browser shows: tools/html_shot.py, in .ci/run.
 #include "formats/html.h"
 
 #include <gtest/gtest.h>
