@@ -326,6 +326,7 @@ Result<void> Runner::accept(const Pending& pending, const Control& control,
   if (kind == TransactionKind::Step) return accept_step(control.metrics, accepted);
   if (sink_ == nullptr) return {};
   const uint32_t steps = step_of(pending.transaction);
+  if (kind == TransactionKind::Refine) sink_->refined(steps, control.counts);
   if (kind == TransactionKind::Snapshot) sink_->snapshot(steps, pending.snapshot);
   if (kind == TransactionKind::Eval) {
     sink_->rendered({steps, index_of(pending.transaction),

@@ -85,6 +85,7 @@ class Run final : private RunSink {
     return {};
   }
   void paused() override { leave_out(); }
+  void refined(uint32_t step, const Counts& counts) override;
   Result<void> deliver() override { return publisher_->deliver(); }
   void rendered(const RenderedView& view) override {
     leave_out();
@@ -293,6 +294,16 @@ Result<void> Run::preload_blocking() {
     note(mask_note(options_, photographs_->mean_mask(), photographs_->n_masks()));
   }
   return {};
+}
+
+// How much MRNF's growth threshold tells apart: where nearly all rows are above it, it is none.
+void Run::refined(uint32_t step, const Counts& counts) {
+  if (!state_->model.statistics.defined()) return;
+  const uint64_t before = uint64_t{counts.rows} - counts.free - counts.born;
+  note(fmt::format("refinement after step {}: {:.1f} % of {} Gaussians are above the growth "
+                   "threshold; {} were removed, {} split",
+                   step, before > 0 ? 100.0 * counts.candidates / static_cast<double>(before) : 0.0,
+                   before, counts.dead, counts.born));
 }
 
 void Run::on_step(const StepMetrics& metrics) {

@@ -21,7 +21,7 @@ TrainOptions lively_options() {
   TrainOptions options = tiny_mrnf_options(kSteps);
   options.growth_grad_threshold = 0;
   options.grow_fraction = 0.1;
-  options.opacity_decay = 0.3;
+  options.opacity_decay = 0.2;
   return options;
 }
 
@@ -52,7 +52,17 @@ TEST(MrnfTraining, GrowsRemovesRowsAndMeasuresTheScene) {
   EXPECT_GT(control.bounds.median_size, 0);
   EXPECT_GT(control.bounds.hull_radius, 0);
   EXPECT_EQ(control.metrics.rows, control.counts.rows - control.counts.free);
-  EXPECT_LT(bench.accepted.back().loss, bench.accepted.front().loss);
+}
+
+TEST(MrnfTraining, LowersTheLoss) {
+  RunnerBench bench(tiny_mrnf_options(kSteps));
+  bench.run_blocking(kSteps).or_raise();
+  const auto mean_of = [&](size_t begin) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + 10; ++i) sum += double{bench.accepted[i].loss} / 10;
+    return sum;
+  };
+  EXPECT_LT(mean_of(kSteps - 10), 0.95 * mean_of(0));
 }
 
 TEST(MrnfReplay, RandomCapacitiesGiveTheSameStateForEverySeed) {
