@@ -31,12 +31,12 @@ class RunSink {
   virtual void rendered(const RenderedView& view) = 0;
   /// `snapshot` is ready and holds the parameters after `steps` steps.
   virtual void snapshot(uint32_t steps, ModelSnapshot snapshot) = 0;
-  /// A pause that was asked for has ended.
   /// A refinement after `step` was accepted and left these counts.
   virtual void refined(uint32_t step, const Counts& counts) {
     static_cast<void>(step);
     static_cast<void>(counts);
   }
+  /// A pause that was asked for has ended.
   virtual void paused() {}
   /// Called now and then: reports what was done in the meantime. The first error ends the run.
   virtual Result<void> deliver() = 0;
