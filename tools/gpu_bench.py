@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PROGRAMS = ["millrace", "test_tensor", "test_splat", "test_loss", "test_strategy", "test_backends_cuda", "test_train_cuda",
+PROGRAMS = ["millrace", "test_tensor", "test_splat", "test_loss", "test_strategy", "test_appearance", "test_backends_cuda", "test_train_cuda",
             "test_backends_vulkan", "test_train_vulkan"]
 # These come with the machine.
 SYSTEM_LIBRARIES = re.compile(r"/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so")
@@ -23,7 +23,7 @@ MODEL = "alexander53/model_3000.ply"
 LEFT_OUT = ["masks", "model_*.ply"]  # of a capture
 MOST_BYTES = 64 << 20
 DEVICES = ["cuda:0", "vulkan:0"]
-LAYERS = ["tensor", "splat", "loss", "strategy"]
+LAYERS = ["tensor", "splat", "loss", "strategy", "appearance"]
 SEEDS = (1, 2, 3)
 QUALITY = ["-i", "7000", "--strategy", "mcmc", "--max-cap", "300000"]
 SPEED = ["-i", "7000", "--strategy", "mcmc", "--max-cap", "170000", "--seed", "1"]
@@ -166,7 +166,7 @@ class Machine:
             for layer in LAYERS:
                 self.call("tests", f"{layer} {device}", [f"test_{layer}", "--gtest_brief=1"],
                           environment={"MILLRACE_TEST_DEVICE": device})
-        for name in PROGRAMS[5:]:
+        for name in PROGRAMS[len(LAYERS) + 1 :]:
             self.call("tests", name, [name, "--gtest_brief=1"], environment={"MILLRACE_TEST_DEVICE": DEVICES["vulkan" in name]})
 
     def quality(self):
