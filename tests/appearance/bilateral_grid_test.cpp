@@ -526,7 +526,7 @@ TEST(GridResidency, InFewSlotsEndsInTheStateOfAllOnTheDeviceWithoutAWait) {
 TEST(GridResidency, AJumpThatNobodyAnnouncedTakesMemoryAndDoesNotWait) {
   Bench bench(GridMode::ExposureChroma, kImages, 0, "cpu:1,lazy");
   const uint64_t before = bench.device->ledger().count_except_pacing();
-  for (uint32_t image = 0; image < 30; ++image) bench.grids.bind(image, {});
+  for (uint32_t image = 0; image < kImages; ++image) bench.grids.bind(image, {});
   EXPECT_EQ(bench.device->ledger().count_except_pacing(), before);
   EXPECT_GT(bench.grids.n_slots(), BilateralGrids::kMinSlots);
 }
