@@ -71,9 +71,11 @@ class MaskFolder {
       const auto found = by_name_.find(without_ending(key));
       if (found != by_name_.end()) return folder_ / found->second;
     }
+    // Two masks of that name in different folders: neither is known to be the right one.
+    const auto stem = by_base_.find(without_ending(base_name(path)));
+    if (stem != by_base_.end() && stem->second.empty()) return {};
     for (const std::string& key : {base_name(path), without_ending(base_name(path))}) {
       const auto found = by_base_.find(key);
-      // Two masks of that name in different folders: neither is known to be the right one.
       if (found != by_base_.end() && !found->second.empty()) return folder_ / found->second;
     }
     return {};
@@ -163,7 +165,7 @@ Error no_masks(const Dataset& dataset, const MaskFolder* folder) {
       fmt::format("--mask-mode needs masks: no file of {} belongs to a photograph. For {} these "
                   "were looked for: {}.png, {}.png, {}.mask.png, {}_mask.png, {}.png.mask, and "
                   "the same with other image endings; the folder holds {}",
-                  folder->folder().string(), example, stem, example, stem, stem, stem, holds)};
+                  folder->folder().string(), example, example, stem, stem, stem, stem, holds)};
 }
 
 }  // namespace

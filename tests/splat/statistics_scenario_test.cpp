@@ -134,8 +134,14 @@ TEST(Statistics, HoldTheShareOfTheScreen) {
 }
 
 TEST(Statistics, KeepTheLargestShareAndNothingBehindAClosedGate) {
-  const Outcome out = step_blocking(nothing, 0.99f);
-  for (uint32_t row = 0; row < kRows; ++row) EXPECT_EQ(out.stat(row, kStatShare), 0.99f);
+  const Outcome plain = step_blocking(nothing), out = step_blocking(nothing, 0.5f);
+  int n_larger = 0;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    n_larger += plain.stat(row, kStatShare) > 0.5f;
+    EXPECT_EQ(out.stat(row, kStatShare), std::max(plain.stat(row, kStatShare), 0.5f));
+  }
+  EXPECT_GT(n_larger, 0);
+  EXPECT_LT(n_larger, static_cast<int>(kRows));
   const Outcome refused =
       step_blocking([](StepBlock& block, SceneBounds&) { block.epoch = 1; }, 0.5f);
   for (uint32_t row = 0; row < kRows; ++row) {
@@ -177,7 +183,7 @@ TEST(MrnfAdam, StepsOfTheMeansAreInMedianSizesAndLargerFarFromTheCameras) {
     }
   }
   EXPECT_GT(n_limited, 3);
-  EXPECT_GT(n_between, 3);
+  EXPECT_GT(n_between, 0);
 }
 
 TEST(MrnfAdam, RowsTooLargeOnTheScreenAreDrawnSmallerThroughTheFirstMomentAlone) {

@@ -102,6 +102,7 @@ TEST(MrnfTraining, EndsInTheSameStateForAnyNumberOfThreads) {
 
 TEST(MrnfTraining, ShowsNoRowWithoutAGaussian) {
   TrainOptions options = lively_options();
+  options.opacity_decay = 0.3;
   // From here on removed rows are not replaced: the cap leaves no room.
   options.commands = (scratch_folder() / "cap.jsonl").string();
   std::ofstream(options.commands) << "{\"step\": 25, \"max_cap\": 10}\n";

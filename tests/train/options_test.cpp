@@ -32,6 +32,7 @@ TrainOptions unusual_options() {
   o.bg_color = {0.1f, 1.0f / 3, 1};
   o.test_images = {"a,b.jpg", "c/d.png"};
   o.eval_steps = {1, 4294967295u};
+  o.exports = {"spz", "html"};
   o.save_steps = {};
   o.test_capacity = {{18446744073709551615ull, 7}, {1, 8}};
   return o;
