@@ -300,10 +300,11 @@ Result<void> Run::preload_blocking() {
 void Run::refined(uint32_t step, const Counts& counts) {
   if (!state_->model.statistics.defined()) return;
   const uint64_t before = uint64_t{counts.rows} - counts.free - counts.born;
-  note(fmt::format("refinement after step {}: {:.1f} % of {} Gaussians are above the growth "
-                   "threshold; {} were removed, {} split",
-                   step, before > 0 ? 100.0 * counts.candidates / static_cast<double>(before) : 0.0,
-                   before, counts.dead, counts.born));
+  note(
+      fmt::format("refinement after step {}: {:.1f} % of {} Gaussians are above the growth "
+                  "threshold; {} were removed, {} split",
+                  step, before > 0 ? 100.0 * counts.candidates / static_cast<double>(before) : 0.0,
+                  before, counts.dead, counts.born));
 }
 
 void Run::on_step(const StepMetrics& metrics) {

@@ -41,8 +41,8 @@ inline GaussianCloud random_model(uint32_t n, int sh_degree = 3) {
   return cloud;
 }
 
-/// The same without the far ones and with colours that bytes can hold, as a trained model has few of
-/// either: formats with one range for many rows render it as it is.
+/// The same without the far ones and with colours that bytes can hold, as a trained model has few
+/// of either: formats with one range for many rows render it as it is.
 inline GaussianCloud tame_model(uint32_t n, int sh_degree = 3) {
   GaussianCloud cloud = random_model(n, sh_degree);
   for (float& mean : cloud.means) mean = std::clamp(mean, -3.0f, 3.0f);
