@@ -227,7 +227,8 @@ TEST_P(PpispImage, AgreesWithFloat64BeyondTheRangeOfAPhotographToo) {
 
 // L = sum of weights times the corrected image, in double precision, by central differences.
 TEST_P(PpispImage, GradientsAgreeWithCentralDifferences) {
-  const auto [width, height] = GetParam();
+  const auto [given_width, given_height] = GetParam();
+  const auto width = given_width, height = given_height;
   const std::vector<double> image = random_image(width, height, 0.1, 0.7);
   std::vector<double> weights(image.size());
   for (uint32_t i = 0; i < weights.size(); ++i) weights[i] = 2 * uniform(i, 8) - 0.5;
