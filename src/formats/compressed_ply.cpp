@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -157,9 +158,11 @@ Result<std::vector<Chunk>> read_chunks(const PackedFile& file) {
   MILLRACE_ASSIGN(const PlyElement* element, element_of(file, "chunk"));
   constexpr size_t kWithoutColors = 12;
   MILLRACE_ASSIGN(const auto columns, columns_of(file, *element, kChunkProperties, kWithoutColors));
-  const bool has_colors = columns.back() != SIZE_MAX && columns[kWithoutColors] != SIZE_MAX;
+  // Bounds of colours are all there or none is taken.
+  const bool has_colors = std::none_of(columns.begin() + kWithoutColors, columns.end(),
+                                       [](size_t column) { return column == SIZE_MAX; });
   std::vector<Chunk> chunks;
-  chunks.reserve(element->count);
+  chunks.reserve(std::min<uint64_t>(element->count, file.bytes.size()));
   MILLRACE_TRY(read_ply_rows(file.bytes, file.header, *element, file.name,
                              [&](uint64_t, std::span<const double> row) {
                                Chunk chunk;
